@@ -470,6 +470,7 @@ typedef struct gx_builder_counts {
     uint32_t spills;             /* times that postings were written to a temporary file */
     double adding;               /* seconds that the caller's thread spent in gx_builder_add */
     double seconds[GX_N_STAGES]; /* of each gx_builder_stage, summed over threads */
+    double reading;              /* seconds that gx_builder_add_source read a source, summed over threads */
 } gx_builder_counts;
 /* The caller sets counts->size. GX_EUSAGE: it is too small, and nothing is written. */
 GX_API gx_status gx_builder_get_counts(const gx_builder *b, gx_builder_counts *counts);

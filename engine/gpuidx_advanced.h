@@ -286,6 +286,30 @@ typedef struct gx_source_counts {
 } gx_source_counts;
 GX_API gx_source_counts gx_source_get_counts(const gx_source *s);
 
+/* How gx_builder_add_source goes on. */
+typedef struct gx_feed_options {
+    size_t size;
+    uint64_t limit; /* most documents that are taken, bad ones included; 0: all */
+    /* A document is bad; err begins with "file:line: ". true: go on without it. NULL: stop. */
+    bool (*bad)(void *user, const gx_error *err);
+    void (*progress)(void *user); /* called now and then; may ask for counts. May be NULL */
+    void *user;
+} gx_feed_options;
+#define GX_FEED_OPTIONS                                                                                                \
+    {                                                                                                                  \
+        sizeof(gx_feed_options), 0, NULL, NULL, NULL                                                                   \
+    }
+GX_API void gx_feed_options_init(gx_feed_options *o, size_t size);
+
+/* Add all documents that the source has left, as gx_source_next and gx_builder_add do one after
+ * another, with the same file, errors and counts. The builder's threads read large files of jsonl,
+ * tsv and vectors, if they are not compressed, in pieces. The functions of opt, which may be NULL,
+ * and of the source's options are called on the caller's thread alone. GX_EINPUT: a document is bad,
+ * and opt->bad has not said to go on. After a failure, and where a limit has ended the call, the
+ * source can only be closed; the builder is as after gx_builder_add. GX_EUSAGE (opt's size), and the
+ * statuses of both. */
+GX_API gx_status gx_builder_add_source(gx_builder *b, gx_source *s, const gx_feed_options *opt, gx_error *err);
+
 /* ---- filters: expressions over attributes ---- */
 
 /* A filter is a set of documents, given by an expression over the attributes of an index:

@@ -52,6 +52,11 @@ void gx_filter_options_init(gx_filter_options *o, size_t size)
     gx_sized_init(o, size, &(gx_filter_options)GX_FILTER_OPTIONS, sizeof *o);
 }
 
+void gx_feed_options_init(gx_feed_options *o, size_t size)
+{
+    gx_sized_init(o, size, &(gx_feed_options)GX_FEED_OPTIONS, sizeof *o);
+}
+
 void gx_source_options_init(gx_source_options *o, size_t size)
 {
     gx_sized_init(o, size, &(gx_source_options)GX_SOURCE_OPTIONS, sizeof *o);

@@ -25,44 +25,28 @@ typedef struct build {
     bool skip;
     attribute_list attributes;
     double order_seconds;
-    double began, read_seconds; /* of the monotonic clock; not inside the builder */
+    double began, read_seconds; /* of the monotonic clock; that reading took, summed over threads */
 } build;
 
 /* ---- bad documents ---- */
 
-/* Count and show a bad document. Returns an exit code, or 0 to go on. */
-static int meet_bad_document(build *b, const gx_error *err)
+/* Count and show a bad document. false: it ends the build. */
+static bool meet_bad_document(void *user, const gx_error *err)
 {
-    if (b->skip) {
-        if (b->skipped++ < MAX_REPORTS) {
-            progress_end(&b->bar);
-            b->bar.off = cli_quiet();
-            cli_warn("%s; skipped", err->text);
-        }
-        return 0;
+    build *b = user;
+    if (b->skip && b->skipped++ < MAX_REPORTS) {
+        progress_end(&b->bar);
+        b->bar.off = cli_quiet();
+        cli_warn("%s; skipped", err->text);
     }
-    progress_end(&b->bar);
-    cli_fail_error(err);
-    cli_note("nothing was written; --on-error=skip goes on without such documents%s",
-             gx_source_get_counts(b->source).too_long ? ", --max-record takes longer ones" : "");
-    return gx_status_exit(err->status);
-}
-
-/* Show a document that the builder refuses, with its place in the corpus. */
-static gx_status refuse(const gx_source_document *d, gx_error *err)
-{
-    gx_error with_place = {.status = err->status};
-    const int n = snprintf(with_place.text, sizeof with_place.text, "%s:%" PRIu64 ": ", d->file, d->line);
-    if (n > 0 && (size_t)n < sizeof with_place.text)
-        snprintf(with_place.text + n, sizeof with_place.text - (size_t)n, "%.900s", err->text);
-    *err = with_place;
-    return err->status;
+    return b->skip;
 }
 
 /* ---- the corpus ---- */
 
-static void show_progress(build *b)
+static void show_progress(void *user)
 {
+    build *b = user;
     const gx_source_counts in = gx_source_get_counts(b->source);
     gx_builder_counts out = {.size = sizeof out};
     gx_builder_get_counts(b->builder, &out);
@@ -72,27 +56,20 @@ static void show_progress(build *b)
 static int add_documents(build *b)
 {
     gx_error err = {0};
-    const gx_source_document *d;
-    for (uint64_t n = 0; b->limit == 0 || n < b->limit; ++n) {
-        gx_status st = is_stopped(NULL) ? GX_ECANCELLED : gx_source_next(b->source, &d, &err);
-        if (st == GX_OK && !d)
-            return 0;
-        if (st == GX_OK && (st = gx_builder_add(b->builder, &d->doc, &err)))
-            refuse(d, &err);
-        if (st == GX_EINPUT) {
-            const int code = meet_bad_document(b, &err);
-            if (code)
-                return code;
-        } else if (st == GX_ECANCELLED) {
-            return gx_status_exit(st); /* stop_die tells it */
-        } else if (st) {
-            progress_end(&b->bar);
-            return cli_fail_error(&err);
-        }
-        if (n % 16 == 0)
-            show_progress(b);
-    }
-    return 0;
+    gx_feed_options opt = GX_FEED_OPTIONS;
+    opt.limit = b->limit;
+    opt.bad = meet_bad_document;
+    opt.progress = show_progress;
+    opt.user = b;
+    const gx_status st = gx_builder_add_source(b->builder, b->source, &opt, &err);
+    if (st == GX_OK || st == GX_ECANCELLED) /* stop_die tells the latter */
+        return gx_status_exit(st);
+    progress_end(&b->bar);
+    const int code = cli_fail_error(&err);
+    if (st == GX_EINPUT)
+        cli_note("nothing was written; --on-error=skip goes on without such documents%s",
+                 gx_source_get_counts(b->source).too_long ? ", --max-record takes longer ones" : "");
+    return code;
 }
 
 /* ---- the summary ---- */
@@ -199,13 +176,6 @@ static void warn_of_missing_attributes(const gx_index *ix)
             cli_warn("no document has a value of the attribute %.*s", (int)info.name_len, info.name);
 }
 
-/* How many of the threads only read a file ahead. One reads about 1.7 GB/s, which keeps eight
- * busy. */
-static uint32_t readers_of(uint32_t threads)
-{
-    return threads / 8;
-}
-
 static int open_all(build *b)
 {
     const cli_args *a = b->args;
@@ -217,8 +187,7 @@ static int open_all(build *b)
                             .max_record = cli_count(a, "max-record"),
                             .latin1 = cli_choice(a, "encoding") == 1,
                             .file_id = (gx_file_id)cli_choice(a, "id"),
-                            .cancel = is_stopped,
-                            .threads = readers_of(threads_of(a))};
+                            .cancel = is_stopped};
     if (cli_given(a, "format"))
         gx_source_format_find(cli_text(a, "format"), &in.format);
     const int code = attribute_list_read(&b->attributes, a);
@@ -247,7 +216,7 @@ static int open_all(build *b)
     out.store_titles = cli_choice(a, "store") >= 1;
     out.store_text = cli_choice(a, "store") == 2;
     out.memory = cli_count(a, "memory");
-    out.threads = threads_of(a) - readers_of(threads_of(a));
+    out.threads = threads_of(a);
     out.source = from;
     out.attributes = b->attributes.attributes;
     out.n_attributes = b->attributes.n;
@@ -295,7 +264,7 @@ static int seal(build *b)
     gx_index_stats stats = {.size = sizeof stats};
     gx_builder_counts out = {.size = sizeof out};
     gx_builder_get_counts(b->builder, &out);
-    b->read_seconds = progress_clock() - b->began - out.adding;
+    b->read_seconds = out.reading;
     progress_phase(&b->bar, "writing the index");
     gx_status st = gx_builder_finish(b->builder, &err);
     if (st == GX_OK && cli_choice(b->args, "order")) {
@@ -415,8 +384,8 @@ static const cli_flag flags[] = {
      "memory for the inversion; what does not fit goes through temporary files in the directory of the output",
      .min = 1 << 20},
     {"threads", 'j', CLI_COUNT, "N", "1",
-     "use at most `N` threads; 0: one a processor. The index is the same for any number. One thread in eight reads "
-     "large files of jsonl, tsv and vectors ahead of the others, if they are not compressed",
+     "use at most `N` threads; 0: one a processor. The index is the same for any number. The threads read large files "
+     "of jsonl, tsv and vectors in pieces, if they are not compressed; one thread reads all other files",
      .max = 1024},
     {"on-error", 0, CLI_CHOICE, "fail|skip", "fail",
      "what a bad document does: `fail` ends the build and writes nothing; `skip` leaves the document out"},

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/clock.h"
 #include "engine/gpuidx_advanced.h"
 #include "engine/grow.h"
 #include "engine/sized.h"
@@ -20,6 +22,8 @@
 #include "index/build/quantizer.h"
 #include "index/build/vector_check.h"
 #include "index/build/writer.h"
+#include "index/corpus/line_cuts.h"
+#include "index/corpus/source.h"
 
 #define MAX_MEMORY ((uint64_t)32 << 30) /* chains are addressed in 2^32 units of 16 bytes, strings in bytes */
 
@@ -70,6 +74,7 @@ static FILE *open_doc_spool(const char *dir)
 }
 
 static gx_document_sink_fn write_or_spool_document;
+static gx_batch_fn pack_batch, take_batch;
 
 /* A copy of the analyzer, which the caller may close before it closes the copy. */
 static gx_status copy_analyzer(gx_builder *b, const gx_analyzer *like, gx_error *err)
@@ -98,12 +103,18 @@ static gx_status open_parts(gx_builder *b, const gx_analyzer *like, gx_error *er
     if (st == GX_OK && b->opt.n_attributes)
         st = gx_columns_open(&b->columns, b->opt.attributes, b->opt.bitmaps, b->opt.n_attributes, b->dir, err);
     w.columns = b->columns;
+    w.threads = b->opt.threads;
     if (st == GX_OK)
         st = gx_writer_open(&b->writer, b->path, &w, err);
     if (st == GX_OK && b->opt.duplicates == GX_DUPLICATES_LAST && !(b->spooled = open_doc_spool(b->dir)))
         st = gx_fail(err, GX_EIO, "cannot make a temporary file in %s: %s", b->dir, strerror(errno));
-    const gx_parallel_inverter_options inverter = {b->opt.threads ? b->opt.threads : 1, b->opt.memory, b->dir,
-                                                   write_or_spool_document, b};
+    const gx_parallel_inverter_options inverter = {.threads = b->opt.threads ? b->opt.threads : 1,
+                                                   .memory = b->opt.memory,
+                                                   .dir = b->dir,
+                                                   .document_sink = write_or_spool_document,
+                                                   .pack = pack_batch,
+                                                   .batch_sink = take_batch,
+                                                   .user = b};
     if (st == GX_OK)
         st = gx_parallel_inverter_open(&b->inverter, b->analyzer, &inverter, err);
     return st;
@@ -175,7 +186,9 @@ void gx_builder_abort(gx_builder *b)
 
 /* ---- documents ---- */
 
-gx_status gx_builder_check(const gx_builder *b, const gx_document *doc, gx_error *err)
+/* Whether the builder would take the document, but for its values and an id that comes again. Any
+ * thread may ask; check: of its own. */
+static gx_status check_document(const gx_builder *b, gx_vector_check *check, const gx_document *doc, gx_error *err)
 {
     const size_t title_len = b->opt.store_titles ? doc->title_len : 0;
     if (doc->id_len == 0)
@@ -195,14 +208,20 @@ gx_status gx_builder_check(const gx_builder *b, const gx_document *doc, gx_error
                        GX_MAX_TEXT);
     if (doc->vector && doc->n_vector && !b->check)
         return gx_fail(err, GX_EUSAGE, "the document has a vector, and the index is of texts");
-    if (b->check) {
-        const gx_status st = gx_vector_check_run(b->check, doc->vector, doc->n_vector, err);
+    if (check) {
+        const gx_status st = gx_vector_check_run(check, doc->vector, doc->n_vector, err);
         if (st != GX_OK)
             return st;
     }
     if (doc->values && doc->n_values && !b->columns)
         return gx_fail(err, GX_EUSAGE, "the document has values of attributes, and the index none");
-    return b->columns ? gx_columns_set(b->columns, doc->values, doc->n_values, err) : GX_OK;
+    return GX_OK;
+}
+
+gx_status gx_builder_check(const gx_builder *b, const gx_document *doc, gx_error *err)
+{
+    const gx_status st = check_document(b, b->check, doc, err);
+    return st == GX_OK && b->columns ? gx_columns_set(b->columns, doc->values, doc->n_values, err) : st;
 }
 
 /* Mark the document docid as deleted: it does not go into the index. */
@@ -229,7 +248,8 @@ static bool is_deleted(const gx_builder *b, uint32_t docid)
 
 /* Apply the policy to an id that the document docid has already. *skip: the new document is not
  * added. */
-static gx_status resolve_duplicate(gx_builder *b, const gx_document *doc, uint32_t docid, bool *skip, gx_error *err)
+static gx_status resolve_duplicate(gx_builder *b, const char *id, size_t id_len, uint32_t docid, bool *skip,
+                                   gx_error *err)
 {
     switch (b->opt.duplicates) {
     case GX_DUPLICATES_FIRST:
@@ -242,8 +262,54 @@ static gx_status resolve_duplicate(gx_builder *b, const gx_document *doc, uint32
         return mark_deleted(b, docid, err);
     default:
         return gx_fail(err, GX_EINPUT, "the id \"%.*s\" is that of document %u already",
-                       (int)(doc->id_len < 200 ? doc->id_len : 200), doc->id, docid + 1);
+                       (int)(id_len < 200 ? id_len : 200), id, docid + 1);
     }
+}
+
+static gx_weight_range range_of(const gx_document *doc)
+{
+    gx_weight_range r = {0};
+    for (uint32_t i = 0; i < doc->n_vector; ++i)
+        gx_weight_range_add(&r, doc->vector[i].weight);
+    return r;
+}
+
+/* Take the weights of the next document into account for the unit. Where a later document may
+ * replace this one, keep them apart. GX_ENOMEM. */
+static gx_status count_weights(gx_builder *b, gx_weight_range r, gx_error *err)
+{
+    if (b->opt.duplicates != GX_DUPLICATES_LAST) {
+        gx_weight_range_merge(&b->range, r);
+        return GX_OK;
+    }
+    const gx_status st = gx_grow(&b->ranges, &b->max_ranges, b->n_docs + (size_t)1, sizeof *b->ranges, err);
+    if (st == GX_OK)
+        b->ranges[b->n_docs] = r;
+    return st;
+}
+
+/* Give the document whose values were set last the next docid. *skip: an earlier one keeps its
+ * place. The weights are those of its vector. GX_EINPUT: its id comes again; GX_EIO, GX_ENOMEM. */
+static gx_status admit_document(gx_builder *b, gx_id_key key, const char *id, size_t id_len, gx_weight_range weights,
+                                bool *skip, gx_error *err)
+{
+    *skip = false;
+    if (b->n_docs == UINT32_MAX - 1)
+        return gx_fail(err, GX_EINPUT, "an index holds at most %u documents; split the collection", UINT32_MAX - 1);
+    uint32_t *docid = gx_external_ids_insert(&b->ids, key);
+    if (!docid)
+        return gx_doc_indexer_no_memory(err);
+    gx_status st = *docid != UINT32_MAX ? resolve_duplicate(b, id, id_len, *docid, skip, err) : GX_OK;
+    if (st != GX_OK || *skip)
+        return st;
+    *docid = b->n_docs;
+    if (b->columns)
+        st = gx_columns_add(b->columns, err);
+    if (st == GX_OK && b->check)
+        st = count_weights(b, weights, err);
+    if (st == GX_OK)
+        ++b->n_docs, ++b->counts.documents;
+    return st;
 }
 
 static gx_status write_document(gx_builder *b, const gx_document *doc, uint32_t n_tokens, gx_error *err)
@@ -276,28 +342,52 @@ static gx_status spool_document(gx_builder *b, const gx_document *doc, uint32_t 
     return gx_fail(err, GX_EIO, "cannot write a temporary file in %s: %s", b->dir, strerror(errno));
 }
 
-/* Receive the next document in order, from one of the inverter's threads. gx_builder_add may run at
- * the same time. */
+/* Receive the next document, from the caller's thread. */
 static gx_status write_or_spool_document(void *user, const gx_document *doc, uint32_t n_tokens, gx_error *err)
 {
     gx_builder *b = user;
     return b->spooled ? spool_document(b, doc, n_tokens, err) : write_document(b, doc, n_tokens, err);
 }
 
-/* Take the document's weights into account for the unit. Where a later document may replace this
- * one, keep them apart. GX_ENOMEM. */
-static gx_status count_weights(gx_builder *b, const gx_document *doc, gx_error *err)
+/* Whether documents go to the writer in packs: their texts are not stored, and none is taken out
+ * later. */
+static bool takes_packs(const gx_builder *b)
 {
-    gx_weight_range r = {0};
-    for (uint32_t i = 0; i < doc->n_vector; ++i)
-        gx_weight_range_add(&r, doc->vector[i].weight);
-    if (b->opt.duplicates != GX_DUPLICATES_LAST) {
-        gx_weight_range_merge(&b->range, r);
-        return GX_OK;
+    return !b->opt.store_text && !b->spooled;
+}
+
+static gx_status pack_batch(void *user, gx_inverter_batch *x, gx_error *err)
+{
+    const gx_builder *b = user;
+    for (size_t i = 0; takes_packs(b) && i < x->piece.docs.n; ++i) {
+        const gx_batch_document *const d = &x->piece.docs.docs[i];
+        const char *const id = x->piece.docs.bytes + d->begin;
+        const gx_document doc = {.id = id,
+                                 .id_len = d->id_len,
+                                 .title = b->opt.store_titles ? id + d->id_len : NULL,
+                                 .title_len = b->opt.store_titles ? d->title_len : 0};
+        if (!d->left_out && d->status == GX_OK && !gx_document_pack_add(&x->pack, &doc, d->n_tokens))
+            return gx_doc_indexer_no_memory(err);
     }
-    const gx_status st = gx_grow(&b->ranges, &b->max_ranges, b->n_docs + (size_t)1, sizeof *b->ranges, err);
-    if (st == GX_OK)
-        b->ranges[b->n_docs] = r;
+    return GX_OK;
+}
+
+/* Receive the next batch in order, from one of the inverter's threads. gx_builder_add may run at
+ * the same time. */
+static gx_status take_batch(void *user, gx_inverter_batch *x, gx_error *err)
+{
+    gx_builder *b = user;
+    gx_doc_parts parts = {0};
+    gx_status st = takes_packs(b) && x->pack.n ? gx_writer_add_pack(b->writer, &x->pack, err) : GX_OK;
+    for (size_t i = 0; !takes_packs(b) && i < x->piece.docs.n && st == GX_OK; ++i) {
+        gx_batch_document *const d = &x->piece.docs.docs[i];
+        gx_document doc;
+        if (d->left_out || d->status != GX_OK)
+            continue;
+        d->n_values = d->n_vector = 0; /* they are indexed */
+        st = gx_doc_batch_get(&x->piece.docs, i, &parts, &doc) ? write_or_spool_document(b, &doc, d->n_tokens, err)
+                                                               : gx_doc_indexer_no_memory(err);
+    }
     return st;
 }
 
@@ -314,27 +404,16 @@ gx_status gx_builder_add(gx_builder *b, const gx_document *document, gx_error *e
     static const gx_weighted_term none;
     if (b->check && !doc->vector)
         doc->vector = &none;
-    if (b->n_docs == UINT32_MAX - 1)
-        return gx_fail(err, GX_EINPUT, "an index holds at most %u documents; split the collection", UINT32_MAX - 1);
+    bool skip;
+    const gx_id_key key = gx_external_ids_key(&b->ids, doc->id, doc->id_len);
     b->done = true; /* until all has gone well */
-    uint32_t *docid = gx_external_ids_insert(&b->ids, doc->id, doc->id_len);
-    if (!docid)
-        return gx_doc_indexer_no_memory(err);
-    bool skip = false;
-    if (*docid != UINT32_MAX && ((st = resolve_duplicate(b, doc, *docid, &skip, err)) != GX_OK || skip)) {
-        b->done = st != GX_OK && st != GX_EINPUT;
-        return st;
-    }
-    *docid = b->n_docs;
-    if ((b->columns && (st = gx_columns_add(b->columns, err)) != GX_OK) ||
-        (b->check && (st = count_weights(b, doc, err)) != GX_OK) ||
-        (st = gx_parallel_inverter_add(b->inverter, doc, err)) != GX_OK)
-        return st;
-    ++b->n_docs;
-    ++b->counts.documents;
-    b->counts.text_bytes += doc->title_len + doc->text_len;
-    b->done = false;
-    return GX_OK;
+    st = admit_document(b, key, doc->id, doc->id_len, b->check ? range_of(doc) : (gx_weight_range){0}, &skip, err);
+    if (st == GX_OK && !skip)
+        st = gx_parallel_inverter_add(b->inverter, doc, err);
+    if (st == GX_OK && !skip)
+        b->counts.text_bytes += doc->title_len + doc->text_len;
+    b->done = st != GX_OK && st != GX_EINPUT;
+    return st;
 }
 
 gx_status gx_builder_add_many(gx_builder *b, const gx_document *docs, size_t n, size_t *n_added, gx_error *err)
@@ -356,15 +435,238 @@ gx_status gx_builder_add_many(gx_builder *b, const gx_document *docs, size_t n, 
     return st;
 }
 
+/* ---- documents of a source ---- */
+
+/* A source on its way into the builder. */
+typedef struct feed {
+    gx_builder *builder;
+    gx_source *source;
+    gx_feed_options opt;
+    uint64_t n;               /* documents taken so far, bad ones included */
+    gx_line_cuts *cuts;       /* of the file that threads read */
+    gx_vector_check **checks; /* [threads] of an index of vectors */
+    gx_doc_parts parts;
+} feed;
+
+/* A batch that a thread reads. */
+typedef struct reading {
+    const feed *feed;
+    gx_inverter_batch *batch;
+    gx_vector_check *check;
+} reading;
+
+static bool claim_piece(void *user, gx_inverter_batch *x)
+{
+    return gx_line_cuts_claim(((feed *)user)->cuts, &x->piece);
+}
+
+/* Check a document that has been read, and keep what the order needs of it. */
+static gx_status look_at_document(void *user, const gx_document *doc, gx_error *err)
+{
+    const reading *r = user;
+    const gx_builder *b = r->feed->builder;
+    gx_inverter_batch *x = r->batch;
+    const size_t i = x->piece.docs.n;
+    gx_status st = check_document(b, r->check, doc, err);
+    if (st == GX_OK)
+        st = gx_grow(&x->keys, &x->max_keys, i + 1, sizeof *x->keys, err);
+    if (st == GX_OK && b->check)
+        st = gx_grow(&x->weights, &x->max_weights, i + 1, sizeof *x->weights, err);
+    if (st != GX_OK)
+        return st;
+    x->keys[i] = gx_external_ids_key(&b->ids, doc->id, doc->id_len);
+    if (b->check)
+        x->weights[i] = range_of(doc);
+    x->text_bytes += doc->title_len + doc->text_len;
+    return GX_OK;
+}
+
+static void read_piece(void *user, uint32_t thread, gx_inverter_batch *x, const atomic_bool *stop)
+{
+    const feed *f = user;
+    reading r = {f, x, f->checks ? f->checks[thread] : NULL};
+    x->text_bytes = 0;
+    gx_line_cuts_read(f->cuts, thread, &x->piece, stop, look_at_document, &r);
+    for (size_t i = 0; f->builder->check && i < x->piece.docs.n; ++i)
+        x->piece.docs.docs[i].has_vector = true;
+}
+
+/* A document is bad: ask whether to go on. */
+static gx_status meet_bad(const feed *f, gx_status st, const gx_error *err)
+{
+    return st == GX_EINPUT && f->opt.bad && f->opt.bad(f->opt.user, err) ? GX_OK : st;
+}
+
+/* Put the place of a document in a file before the words. */
+static gx_status fail_at(const char *file, uint64_t line, gx_status st, gx_error *err)
+{
+    const gx_error why = *err;
+    return gx_fail(err, st, "%s:%" PRIu64 ": %.900s", file, line, why.text);
+}
+
+/* Give the i-th document of the batch a docid, or leave it out. */
+static gx_status order_document(feed *f, gx_inverter_batch *x, size_t i, gx_error *err)
+{
+    gx_builder *b = f->builder;
+    const gx_line_piece *p = &x->piece;
+    gx_batch_document *d = &p->docs.docs[i];
+    gx_document doc;
+    gx_status st = GX_OK;
+    bool skip = false;
+    if (b->columns) {
+        if (!gx_doc_batch_get(&p->docs, i, &f->parts, &doc))
+            return gx_doc_indexer_no_memory(err);
+        st = gx_columns_set(b->columns, doc.values, doc.n_values, err);
+    }
+    if (st == GX_OK)
+        st = admit_document(b, x->keys[i], p->docs.bytes + d->begin, d->id_len,
+                            b->check ? x->weights[i] : (gx_weight_range){0}, &skip, err);
+    d->left_out = skip || st != GX_OK;
+    return st ? fail_at(gx_line_cuts_path(f->cuts), gx_line_cuts_line(f->cuts, p, i), st, err) : GX_OK;
+}
+
+/* Order the documents of a piece. *n_kept get docids. Returns the status that ends the build, with
+ * the number of documents looked at in *n. */
+static gx_status order_documents(feed *f, gx_inverter_batch *x, size_t *n, uint32_t *n_kept, gx_error *err)
+{
+    gx_doc_batch *docs = &x->piece.docs;
+    const uint32_t before = f->builder->n_docs;
+    uint64_t bad = 0;
+    gx_status st = GX_OK;
+    size_t i = 0;
+    for (; i < docs->n && st == GX_OK && (f->opt.limit == 0 || f->n < f->opt.limit); ++i, ++f->n) {
+        if (i + 16 < docs->n && x->piece.n_errors == 0)
+            gx_external_ids_prefetch(&f->builder->ids, x->keys[i + 16]);
+        if (x->piece.n_errors && docs->docs[i].status != GX_OK) {
+            st = gx_line_cuts_error(f->cuts, &x->piece, i, err);
+            bad += !docs->docs[i].left_out;
+        } else {
+            st = order_document(f, x, i, err);
+            if (docs->docs[i].left_out)
+                x->text_bytes -= docs->docs[i].title_len + docs->docs[i].text_len;
+        }
+        st = meet_bad(f, st, err);
+    }
+    gx_source_add_counts(f->source, i - bad, bad);
+    *n = i;
+    *n_kept = f->builder->n_docs - before;
+    return st;
+}
+
+static gx_status order_piece(void *user, gx_inverter_batch *x, uint32_t *n_docs, bool *more, gx_error *err)
+{
+    feed *f = user;
+    gx_doc_batch *docs = &x->piece.docs;
+    size_t n = 0;
+    gx_status st = gx_line_cuts_begin(f->cuts, f->source, &x->piece, err);
+    if (st == GX_OK)
+        st = order_documents(f, x, &n, n_docs, err);
+    for (size_t i = n; i < docs->n; ++i) { /* behind the limit, or behind a failure */
+        docs->docs[i].left_out = true;
+        if (docs->docs[i].status == GX_OK)
+            x->text_bytes -= docs->docs[i].title_len + docs->docs[i].text_len;
+    }
+    gx_line_cuts_end(f->cuts, &x->piece);
+    f->builder->counts.text_bytes += x->text_bytes;
+    if (f->opt.progress)
+        f->opt.progress(f->opt.user);
+    *more = f->opt.limit == 0 || f->n < f->opt.limit;
+    return st;
+}
+
+/* Add the documents of a file that threads read. */
+static gx_status add_cuts(feed *f, gx_error *err)
+{
+    gx_builder *b = f->builder;
+    const gx_inverter_feed pieces = {claim_piece, read_piece, order_piece, f};
+    b->done = true;
+    const double t = gx_clock_seconds(), read = gx_parallel_inverter_read_seconds(b->inverter);
+    const gx_status st = gx_parallel_inverter_run(b->inverter, &pieces, err);
+    b->counts.adding += gx_clock_seconds() - t;
+    b->counts.reading += gx_parallel_inverter_read_seconds(b->inverter) - read;
+    b->done = st != GX_OK && st != GX_EINPUT;
+    return st;
+}
+
+/* Add a document that the caller's thread has read. */
+static gx_status add_read_document(feed *f, const gx_source_document *d, gx_status st, gx_error *err)
+{
+    if (st == GX_OK && (st = gx_builder_add(f->builder, &d->doc, err)) != GX_OK)
+        fail_at(d->file, d->line, st, err);
+    if (f->opt.progress && f->n % 16 == 0)
+        f->opt.progress(f->opt.user);
+    ++f->n;
+    return meet_bad(f, st, err);
+}
+
+static gx_status feed_all(feed *f, gx_error *err)
+{
+    gx_parallel_inverter *c = f->builder->inverter;
+    const uint32_t threads = gx_parallel_inverter_threads(c);
+    const size_t bytes = gx_parallel_inverter_piece_bytes(c);
+    gx_status st = GX_OK;
+    while (st == GX_OK && (f->opt.limit == 0 || f->n < f->opt.limit)) {
+        const gx_source_document *d;
+        st = threads > 1 ? gx_source_next_or_cut(f->source, threads, bytes, &d, &f->cuts, err)
+                         : gx_source_next(f->source, &d, err);
+        if (st == GX_OK && f->cuts) {
+            st = add_cuts(f, err);
+            gx_source_end_cuts(f->source, f->cuts);
+            f->cuts = NULL;
+        } else if (st == GX_OK && !d) {
+            return GX_OK;
+        } else {
+            st = add_read_document(f, d, st, err);
+        }
+    }
+    return st;
+}
+
+/* Checks of vectors, one a thread. */
+static gx_status open_checks(feed *f, uint32_t threads, gx_error *err)
+{
+    if (!f->builder->check)
+        return GX_OK;
+    f->checks = calloc(threads, sizeof *f->checks);
+    bool good = f->checks;
+    for (uint32_t i = 0; i < threads && good; ++i)
+        good = gx_vector_check_open(&f->checks[i]);
+    return good ? GX_OK : gx_doc_indexer_no_memory(err);
+}
+
+gx_status gx_builder_add_source(gx_builder *b, gx_source *s, const gx_feed_options *opt, gx_error *err)
+{
+    feed f = {.builder = b, .source = s, .opt = GX_FEED_OPTIONS};
+    if (b->done)
+        return gx_fail(err, GX_EUSAGE, "the builder takes no more documents: it finished or failed before");
+    gx_status st =
+        gx_sized_read(&f.opt, sizeof f.opt, opt, GX_SIZE_THROUGH(gx_feed_options, user), "gx_feed_options", err);
+    if (st != GX_OK)
+        return st;
+    const uint32_t threads = gx_parallel_inverter_threads(b->inverter);
+    st = open_checks(&f, threads, err);
+    const double t = gx_clock_seconds(), adding = b->counts.adding;
+    const double before = gx_parallel_inverter_caller_seconds(b->inverter);
+    if (st == GX_OK)
+        st = feed_all(&f, err);
+    b->counts.reading += gx_clock_seconds() - t - (b->counts.adding - adding) -
+                         (gx_parallel_inverter_caller_seconds(b->inverter) - before);
+    for (uint32_t i = 0; f.checks && i < threads; ++i)
+        gx_vector_check_close(f.checks[i]);
+    free(f.checks);
+    gx_doc_parts_free(&f.parts);
+    return st;
+}
+
 uint32_t gx_builder_find(const gx_builder *b, const char *id, size_t len)
 {
-    const uint32_t *docid = gx_external_ids_find(&b->ids, id, len);
+    const uint32_t *docid = gx_external_ids_find(&b->ids, gx_external_ids_key(&b->ids, id, len));
     return docid ? *docid : UINT32_MAX;
 }
 
 uint32_t gx_builder_forget(gx_builder *b, const char *id, size_t len)
 {
-    uint32_t *place = gx_external_ids_find(&b->ids, id, len), docid = UINT32_MAX;
+    uint32_t *place = gx_external_ids_find(&b->ids, gx_external_ids_key(&b->ids, id, len)), docid = UINT32_MAX;
     if (place) {
         docid = *place;
         *place = UINT32_MAX;
@@ -383,7 +685,7 @@ static void add_indexer_counts(const gx_builder *b, gx_builder_counts *c)
     c->spills = t.spills;
     c->tokens += t.tokens;
     c->empty += t.empty;
-    c->adding = gx_parallel_inverter_caller_seconds(b->inverter);
+    c->adding += gx_parallel_inverter_caller_seconds(b->inverter);
     for (int s = 0; s < GX_N_STAGES; ++s)
         c->seconds[s] += t.seconds[s];
 }

@@ -51,23 +51,31 @@ static bool grow_slots(gx_external_ids *d)
     return true;
 }
 
-uint32_t *gx_external_ids_insert(gx_external_ids *d, const char *id, size_t len)
+gx_id_key gx_external_ids_key(const gx_external_ids *d, const char *id, size_t len)
 {
     const XXH128_hash_t h = XXH3_128bits_withSeed(id, len, d->seed);
-    const uint32_t more = (uint32_t)h.high64 | 1;
+    return (gx_id_key){h.low64, (uint32_t)h.high64 | 1};
+}
+
+void gx_external_ids_prefetch(const gx_external_ids *d, gx_id_key key)
+{
+    __builtin_prefetch(&d->slots[key.hash >> (64 - d->bits)], 1);
+}
+
+uint32_t *gx_external_ids_insert(gx_external_ids *d, gx_id_key key)
+{
     if ((uint64_t)d->n * 4 >= (uint64_t)3 << d->bits && !grow_slots(d))
         return NULL;
-    struct gx_external_id_slot *s = find_slot(d->slots, d->bits, h.low64, more);
+    struct gx_external_id_slot *s = find_slot(d->slots, d->bits, key.hash, key.more);
     if (!s->more) {
-        *s = (struct gx_external_id_slot){h.low64, more, UINT32_MAX};
+        *s = (struct gx_external_id_slot){key.hash, key.more, UINT32_MAX};
         ++d->n;
     }
     return &s->docid;
 }
 
-uint32_t *gx_external_ids_find(const gx_external_ids *d, const char *id, size_t len)
+uint32_t *gx_external_ids_find(const gx_external_ids *d, gx_id_key key)
 {
-    const XXH128_hash_t h = XXH3_128bits_withSeed(id, len, d->seed);
-    struct gx_external_id_slot *s = find_slot(d->slots, d->bits, h.low64, (uint32_t)h.high64 | 1);
+    struct gx_external_id_slot *s = find_slot(d->slots, d->bits, key.hash, key.more);
     return s->more ? &s->docid : NULL;
 }

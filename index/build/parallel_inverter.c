@@ -11,31 +11,18 @@
 
 #define MAX_BATCH (512u << 10) /* bytes of documents */
 
-/* A document of a batch: id, title and text lie at begin. Its vector, if it has one, lies behind
- * them: the bytes of its terms, zeros up to a multiple of 8, and at `vector` gx_weighted_terms whose
- * pointers are missing until the batch is inverted, for its bytes may move. */
-typedef struct batch_entry {
-    size_t begin, title_len, text_len, vector;
-    uint32_t id_len, n_tokens, n_vector;
-    bool has_vector;
-} batch_entry;
-
-typedef struct batch {
-    char *bytes; /* [max] */
-    size_t n, max;
-    batch_entry *docs;                /* [max_docs] */
-    uint32_t n_docs, max_docs, first; /* first: docid */
-    bool done;
-} batch;
+typedef gx_inverter_batch batch;
 
 typedef struct worker {
     gx_parallel_inverter *owner;
     gx_doc_indexer *indexer;
+    gx_doc_parts parts;
     gx_indexer_counts counts; /* as of its last batch; under the lock */
 } worker;
 
 struct gx_parallel_inverter {
     gx_document_sink_fn *document_sink;
+    gx_batch_fn *pack, *batch_sink;
     void *user;
     worker *workers; /* [n_workers], the caller first */
     uint32_t n_workers;
@@ -48,79 +35,20 @@ struct gx_parallel_inverter {
     size_t batch_bytes;
     batch *filling; /* or NULL */
 
-    pthread_mutex_t lock;      /* of what follows, and of batches' done */
-    pthread_cond_t work, room; /* a batch to invert, or the end; a batch is handed on, or an error */
+    pthread_mutex_t lock; /* of what follows, and of batches' read and done */
+    pthread_cond_t work;  /* threads: a batch to invert or to read, or the end */
+    pthread_cond_t room;  /* the caller: a batch is read, or handed on, or an error */
     bool locks;
-    uint64_t n_queued, n_taken, n_delivered; /* batches that came so far, in order */
-    size_t in_flight;                        /* bytes of those not handed on */
+    uint64_t n_claimed, n_ordered, n_taken, n_delivered; /* batches that came so far */
+    size_t in_flight;                                    /* bytes of those not handed on */
+    const gx_inverter_feed *feed;                        /* or NULL: nothing is to be claimed */
+    uint32_t n_reading;                                  /* threads that use the feed */
     bool delivering, closing;
-    double delivery_seconds;
+    double delivery_seconds, read_seconds;
     gx_status st; /* the first error's */
     gx_error err;
     atomic_bool stop; /* an error, or close */
 };
-
-/* ---- batches ---- */
-
-static gx_document document_of(const batch *b, const batch_entry *e)
-{
-    const char *p = b->bytes + e->begin;
-    return (gx_document){sizeof(gx_document), p,          p + e->id_len, p + e->id_len + e->title_len, e->id_len,
-                         e->title_len,        e->text_len};
-}
-
-/* The same with its vector. */
-static gx_document whole_document_of(const batch *b, const batch_entry *e)
-{
-    gx_document doc = document_of(b, e);
-    if (!e->has_vector)
-        return doc;
-    gx_weighted_term *vector = (gx_weighted_term *)(void *)(b->bytes + e->vector);
-    const char *term = doc.text + doc.text_len;
-    for (uint32_t i = 0; i < e->n_vector; term += vector[i++].len)
-        vector[i].term = term;
-    doc.vector = vector;
-    doc.n_vector = e->n_vector;
-    return doc;
-}
-
-static bool reserve_bytes(batch *b, size_t n, size_t least)
-{
-    if (n <= b->max)
-        return true;
-    const size_t max = n > least ? n : least;
-    char *p = realloc(b->bytes, max);
-    if (!p)
-        return false;
-    b->bytes = p;
-    b->max = max;
-    return true;
-}
-
-static bool reserve_docs(batch *b)
-{
-    if (b->n_docs < b->max_docs)
-        return true;
-    const uint32_t max = 2 * b->max_docs + 64;
-    batch_entry *p = realloc(b->docs, max * sizeof *p);
-    if (!p)
-        return false;
-    b->docs = p;
-    b->max_docs = max;
-    return true;
-}
-
-/* Empty the batch. Free what a document longer than a whole batch has needed. */
-static void clear_batch(batch *b, size_t batch_bytes)
-{
-    if (b->max > batch_bytes) {
-        free(b->bytes);
-        b->bytes = NULL;
-        b->max = 0;
-    }
-    b->n = b->n_docs = 0;
-    b->done = false;
-}
 
 /* ---- with the lock held ---- */
 
@@ -135,14 +63,14 @@ static void record_failure(gx_parallel_inverter *c, gx_status st, const gx_error
     pthread_cond_broadcast(&c->room);
 }
 
-static gx_status deliver_batch(gx_parallel_inverter *c, const batch *b, gx_error *err)
+/* Empty the batch. Free what a document longer than a whole batch has needed. */
+static void clear_batch(batch *b, size_t batch_bytes)
 {
-    gx_status st = GX_OK;
-    for (uint32_t i = 0; i < b->n_docs && st == GX_OK && !atomic_load_explicit(&c->stop, memory_order_relaxed); ++i) {
-        const gx_document doc = document_of(b, &b->docs[i]);
-        st = c->document_sink(c->user, &doc, b->docs[i].n_tokens, err);
-    }
-    return st;
+    if (b->piece.docs.max_bytes > 2 * batch_bytes)
+        gx_doc_batch_free(&b->piece.docs);
+    gx_doc_batch_clear(&b->piece.docs);
+    gx_document_pack_clear(&b->pack);
+    b->read = b->done = false;
 }
 
 /* Deliver, in order, all batches that come next, unless another thread does so. The lock is not
@@ -157,27 +85,35 @@ static void deliver_batches(gx_parallel_inverter *c)
         gx_error err = {0};
         pthread_mutex_unlock(&c->lock);
         const double t = gx_clock_seconds();
-        const gx_status st = deliver_batch(c, b, &err);
+        const gx_status st = c->batch_sink(c->user, b, &err);
         const double took = gx_clock_seconds() - t;
-        const size_t bytes = b->n;
         clear_batch(b, c->batch_bytes);
         pthread_mutex_lock(&c->lock);
         c->delivery_seconds += took;
-        c->in_flight -= bytes;
+        c->in_flight -= b->bytes;
         ++c->n_delivered;
         if (st != GX_OK)
             record_failure(c, st, &err);
-        pthread_cond_broadcast(&c->room);
+        pthread_cond_signal(&c->room);
+        if (c->feed)
+            pthread_cond_signal(&c->work);
     }
     c->delivering = false;
 }
 
-static gx_status invert_batch(gx_parallel_inverter *c, gx_doc_indexer *v, batch *b, gx_error *err)
+static gx_status invert_batch(gx_parallel_inverter *c, worker *m, batch *b, gx_error *err)
 {
+    gx_doc_batch *const docs = &b->piece.docs;
+    uint32_t docid = b->first;
     gx_status st = GX_OK;
-    for (uint32_t i = 0; i < b->n_docs && st == GX_OK && !atomic_load_explicit(&c->stop, memory_order_relaxed); ++i) {
-        const gx_document doc = whole_document_of(b, &b->docs[i]);
-        st = gx_doc_indexer_add(v, b->first + i, &doc, &b->docs[i].n_tokens, err);
+    for (size_t i = 0; i < docs->n && st == GX_OK && !atomic_load_explicit(&c->stop, memory_order_relaxed); ++i) {
+        gx_batch_document *const d = &docs->docs[i];
+        gx_document doc;
+        if (d->left_out || d->status != GX_OK)
+            continue;
+        st = gx_doc_batch_get(docs, i, &m->parts, &doc)
+                 ? gx_doc_indexer_add(m->indexer, docid++, &doc, &d->n_tokens, err)
+                 : gx_doc_indexer_no_memory(err);
     }
     return st;
 }
@@ -189,13 +125,51 @@ static void invert_next_batch(gx_parallel_inverter *c, worker *m)
     batch *b = &c->batches[c->n_taken++ % c->n_batches];
     gx_error err = {0};
     pthread_mutex_unlock(&c->lock);
-    const gx_status st = invert_batch(c, m->indexer, b, &err);
+    gx_status st = invert_batch(c, m, b, &err);
+    const double t = gx_clock_seconds();
+    if (st == GX_OK && !atomic_load_explicit(&c->stop, memory_order_relaxed))
+        st = c->pack(c->user, b, &err);
+    const double took = gx_clock_seconds() - t;
     pthread_mutex_lock(&c->lock);
+    c->delivery_seconds += took;
     m->counts = *gx_doc_indexer_get_counts(m->indexer);
     b->done = true;
     if (st != GX_OK)
         record_failure(c, st, &err);
     deliver_batches(c);
+}
+
+/* Whether a batch is free, and the limit of memory allows `bytes` more. One document is always
+ * allowed, whatever its length. */
+static bool has_room(const gx_parallel_inverter *c, size_t bytes)
+{
+    return c->n_claimed - c->n_delivered < c->n_batches &&
+           (c->in_flight == 0 || c->in_flight + bytes <= c->n_batches * c->batch_bytes);
+}
+
+/* Claim the feed's next piece, for which there is room, and read it. The lock is not held
+ * meanwhile. */
+static void read_next_batch(gx_parallel_inverter *c, const worker *m)
+{
+    const gx_inverter_feed *const feed = c->feed;
+    batch *b = &c->batches[c->n_claimed % c->n_batches];
+    if (!feed->claim(feed->user, b)) {
+        c->feed = NULL;
+        pthread_cond_signal(&c->room);
+        return;
+    }
+    ++c->n_claimed;
+    c->in_flight += b->bytes = b->piece.bytes;
+    ++c->n_reading;
+    pthread_mutex_unlock(&c->lock);
+    const double t = gx_clock_seconds();
+    feed->read(feed->user, (uint32_t)(m - c->workers), b, &c->stop);
+    const double took = gx_clock_seconds() - t;
+    pthread_mutex_lock(&c->lock);
+    c->read_seconds += took;
+    --c->n_reading;
+    b->read = true;
+    pthread_cond_signal(&c->room);
 }
 
 static gx_status first_failure(const gx_parallel_inverter *c, gx_error *err)
@@ -221,9 +195,11 @@ static void inverter_thread(void *user, uint32_t number)
     gx_parallel_inverter *c = user;
     worker *m = &c->workers[number];
     pthread_mutex_lock(&c->lock);
-    while (!atomic_load(&c->stop) && (c->n_taken < c->n_queued || !c->closing)) {
-        if (c->n_taken < c->n_queued)
+    while (!atomic_load(&c->stop) && (c->n_taken < c->n_ordered || !c->closing)) {
+        if (c->n_taken < c->n_ordered)
             invert_next_batch(c, m);
+        else if (c->feed && has_room(c, c->batch_bytes))
+            read_next_batch(c, m);
         else
             pthread_cond_wait(&c->work, &c->lock);
     }
@@ -237,8 +213,8 @@ static void inverter_thread(void *user, uint32_t number)
 
 static gx_status open_batch_ring(gx_parallel_inverter *c, uint32_t n, uint64_t memory)
 {
-    c->n_batches = 2 * n + 2;
-    c->batch_bytes = memory / n / 16 < MAX_BATCH ? memory / n / 16 : MAX_BATCH;
+    c->n_batches = 4 * n + 2;
+    c->batch_bytes = memory / n / 32 < MAX_BATCH ? memory / n / 32 : MAX_BATCH;
     if (!(c->batches = calloc(c->n_batches, sizeof *c->batches)) || pthread_mutex_init(&c->lock, NULL) != 0)
         return GX_ENOMEM;
     pthread_cond_init(&c->work, NULL);
@@ -261,6 +237,8 @@ gx_status gx_parallel_inverter_open(gx_parallel_inverter **out, const gx_analyze
         n = 1;
     gx_status st = GX_OK;
     c->document_sink = opt->document_sink;
+    c->pack = opt->pack;
+    c->batch_sink = opt->batch_sink;
     c->user = opt->user;
     if (!(c->workers = calloc(n, sizeof *c->workers)))
         st = gx_doc_indexer_no_memory(err);
@@ -298,11 +276,15 @@ void gx_parallel_inverter_close(gx_parallel_inverter *c)
         pthread_cond_destroy(&c->work);
         pthread_mutex_destroy(&c->lock);
     }
-    for (uint32_t i = 0; i < c->n_workers; ++i)
+    for (uint32_t i = 0; i < c->n_workers; ++i) {
         gx_doc_indexer_close(c->workers[i].indexer);
+        gx_doc_parts_free(&c->workers[i].parts);
+    }
     for (uint32_t i = 0; c->batches && i < c->n_batches; ++i) {
-        free(c->batches[i].bytes);
-        free(c->batches[i].docs);
+        gx_line_piece_free(&c->batches[i].piece);
+        gx_document_pack_free(&c->batches[i].pack);
+        free(c->batches[i].keys);
+        free(c->batches[i].weights);
     }
     free(c->batches);
     free(c->workers);
@@ -317,19 +299,12 @@ static void queue_batch(gx_parallel_inverter *c)
     if (!c->filling)
         return;
     pthread_mutex_lock(&c->lock);
-    c->in_flight += c->filling->n;
-    ++c->n_queued;
+    c->in_flight += c->filling->bytes = c->filling->piece.docs.n_bytes;
+    ++c->n_claimed;
+    ++c->n_ordered;
     pthread_cond_signal(&c->work);
     pthread_mutex_unlock(&c->lock);
     c->filling = NULL;
-}
-
-/* Whether a batch is free, and the limit of memory allows `bytes` more. One document is always
- * allowed, whatever its length. */
-static bool has_room(const gx_parallel_inverter *c, size_t bytes)
-{
-    return c->n_queued - c->n_delivered < c->n_batches &&
-           (c->in_flight == 0 || c->in_flight + bytes <= c->n_batches * c->batch_bytes);
 }
 
 /* Help until there is a batch to fill. */
@@ -337,74 +312,45 @@ static gx_status begin_batch(gx_parallel_inverter *c, size_t bytes, gx_error *er
 {
     pthread_mutex_lock(&c->lock);
     while (c->st == GX_OK && !has_room(c, bytes)) {
-        if (c->n_taken < c->n_queued)
+        if (c->n_taken < c->n_ordered)
             invert_next_batch(c, &c->workers[0]);
         else
             pthread_cond_wait(&c->room, &c->lock);
     }
     const gx_status st = first_failure(c, err);
-    c->filling = st == GX_OK ? &c->batches[c->n_queued % c->n_batches] : NULL;
+    c->filling = st == GX_OK ? &c->batches[c->n_claimed % c->n_batches] : NULL;
     pthread_mutex_unlock(&c->lock);
     if (st == GX_OK)
         c->filling->first = c->n_docs;
     return st;
 }
 
-/* Bytes of the vector's terms. */
-static size_t vector_bytes(const gx_document *doc)
+/* Bytes that the document takes in a batch. */
+static size_t bytes_of(const gx_document *doc)
 {
-    size_t n = 0;
+    size_t n = doc->id_len + doc->title_len + doc->text_len + sizeof(gx_batch_document);
     for (uint32_t i = 0; doc->vector && i < doc->n_vector; ++i)
-        n += doc->vector[i].len;
+        n += doc->vector[i].len + sizeof(gx_weighted_term);
     return n;
-}
-
-/* Copy the document's vector to the batch, whose bytes are enough, and whose end is that of the
- * document's text. */
-static void append_vector(batch *b, batch_entry *e, const gx_document *doc)
-{
-    for (uint32_t i = 0; i < doc->n_vector; ++i) {
-        memcpy(b->bytes + b->n, doc->vector[i].term, doc->vector[i].len);
-        b->n += doc->vector[i].len;
-    }
-    for (; b->n % 8; ++b->n)
-        b->bytes[b->n] = 0;
-    e->has_vector = true;
-    e->vector = b->n;
-    e->n_vector = doc->n_vector;
-    if (doc->n_vector)
-        memcpy(b->bytes + b->n, doc->vector, doc->n_vector * sizeof *doc->vector);
-    b->n += doc->n_vector * sizeof *doc->vector;
 }
 
 static gx_status append_to_batch(gx_parallel_inverter *c, const gx_document *doc, gx_error *err)
 {
-    const size_t texts = doc->id_len + doc->title_len + doc->text_len;
-    const size_t bytes = texts + (doc->vector ? vector_bytes(doc) + 8 + doc->n_vector * sizeof *doc->vector : 0);
-    if (c->filling && c->filling->n + bytes + (c->filling->n_docs + 1) * sizeof(batch_entry) > c->batch_bytes &&
-        c->filling->n_docs)
-        queue_batch(c);
+    const size_t bytes = bytes_of(doc);
+    gx_document own = *doc;
+    own.n_values = 0; /* the builder has used them */
+    if (c->filling && c->filling->piece.docs.n) {
+        const gx_doc_batch *b = &c->filling->piece.docs;
+        if (b->n_bytes + b->n * sizeof(gx_batch_document) + b->n_weights * sizeof(gx_weighted_term) + bytes >
+            c->batch_bytes)
+            queue_batch(c);
+    }
     if (!c->filling) {
         const gx_status st = begin_batch(c, bytes, err);
         if (st != GX_OK)
             return st;
     }
-    batch *b = c->filling;
-    if (!reserve_docs(b) || !reserve_bytes(b, b->n + bytes, c->batch_bytes))
-        return gx_doc_indexer_no_memory(err);
-    char *p = b->bytes + b->n;
-    memcpy(p, doc->id, doc->id_len);
-    if (doc->title_len)
-        memcpy(p + doc->id_len, doc->title, doc->title_len);
-    if (doc->text_len)
-        memcpy(p + doc->id_len + doc->title_len, doc->text, doc->text_len);
-    batch_entry *e = &b->docs[b->n_docs++];
-    *e = (batch_entry){
-        .begin = b->n, .title_len = doc->title_len, .text_len = doc->text_len, .id_len = (uint32_t)doc->id_len};
-    b->n += texts;
-    if (doc->vector)
-        append_vector(b, e, doc);
-    return GX_OK;
+    return gx_doc_batch_add(&c->filling->piece.docs, &own, 0) ? GX_OK : gx_doc_indexer_no_memory(err);
 }
 
 static gx_status add_unbatched(gx_parallel_inverter *c, const gx_document *doc, gx_error *err)
@@ -429,6 +375,72 @@ gx_status gx_parallel_inverter_add(gx_parallel_inverter *c, const gx_document *d
     return st;
 }
 
+/* ---- a feed ---- */
+
+uint32_t gx_parallel_inverter_threads(const gx_parallel_inverter *c)
+{
+    return c->n_workers;
+}
+
+size_t gx_parallel_inverter_piece_bytes(const gx_parallel_inverter *c)
+{
+    return c->batch_bytes;
+}
+
+/* Put the next batch, which has been read, in order. The lock is not held meanwhile. */
+static gx_status order_next_batch(gx_parallel_inverter *c, const gx_inverter_feed *feed, bool *more, gx_error *err)
+{
+    batch *b = &c->batches[c->n_ordered % c->n_batches];
+    uint32_t n_docs = 0;
+    pthread_mutex_unlock(&c->lock);
+    const gx_status st = feed->order(feed->user, b, &n_docs, more, err);
+    b->first = c->n_docs;
+    c->n_docs += n_docs;
+    pthread_mutex_lock(&c->lock);
+    ++c->n_ordered;
+    pthread_cond_signal(&c->work);
+    return st;
+}
+
+/* Nothing is claimed any more, and what has been read and is not in order is dropped. */
+static void drop_feed(gx_parallel_inverter *c)
+{
+    c->feed = NULL;
+    while (c->n_reading)
+        pthread_cond_wait(&c->room, &c->lock);
+    for (; c->n_ordered < c->n_claimed; ++c->n_ordered)
+        gx_doc_batch_clear(&c->batches[c->n_ordered % c->n_batches].piece.docs);
+    pthread_cond_broadcast(&c->work);
+}
+
+gx_status gx_parallel_inverter_run(gx_parallel_inverter *c, const gx_inverter_feed *feed, gx_error *err)
+{
+    const uint32_t others = gx_threads_count(c->threads);
+    gx_status st = GX_OK;
+    bool more = true;
+    queue_batch(c);
+    pthread_mutex_lock(&c->lock);
+    c->feed = feed;
+    pthread_cond_broadcast(&c->work);
+    while (st == GX_OK && more && c->st == GX_OK && (c->feed || c->n_ordered < c->n_claimed)) {
+        if (c->n_ordered < c->n_claimed && c->batches[c->n_ordered % c->n_batches].read)
+            st = order_next_batch(c, feed, &more, err);
+        else if (c->feed && has_room(c, c->batch_bytes))
+            read_next_batch(c, &c->workers[0]);
+        else if (c->n_ordered - c->n_taken > others / 2) /* the other threads have enough until this one is done */
+            invert_next_batch(c, &c->workers[0]);
+        else
+            pthread_cond_wait(&c->room, &c->lock);
+    }
+    drop_feed(c);
+    if (st == GX_OK)
+        st = first_failure(c, err);
+    pthread_mutex_unlock(&c->lock);
+    return st;
+}
+
+/* ---- the end ---- */
+
 gx_status gx_parallel_inverter_finish(gx_parallel_inverter *c, gx_error *err)
 {
     if (!c->batches)
@@ -437,7 +449,7 @@ gx_status gx_parallel_inverter_finish(gx_parallel_inverter *c, gx_error *err)
     pthread_mutex_lock(&c->lock);
     c->closing = true;
     pthread_cond_broadcast(&c->work);
-    while (c->st == GX_OK && c->n_taken < c->n_queued)
+    while (c->st == GX_OK && c->n_taken < c->n_ordered)
         invert_next_batch(c, &c->workers[0]);
     pthread_mutex_unlock(&c->lock);
     if (!atomic_load(&c->stop))
@@ -484,4 +496,14 @@ void gx_parallel_inverter_get_counts(gx_parallel_inverter *c, gx_indexer_counts 
 double gx_parallel_inverter_caller_seconds(const gx_parallel_inverter *c)
 {
     return c->caller_seconds;
+}
+
+double gx_parallel_inverter_read_seconds(gx_parallel_inverter *c)
+{
+    if (!c->batches)
+        return 0;
+    pthread_mutex_lock(&c->lock);
+    const double seconds = c->read_seconds;
+    pthread_mutex_unlock(&c->lock);
+    return seconds;
 }

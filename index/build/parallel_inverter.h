@@ -1,34 +1,64 @@
 /* parallel_inverter.h: documents to postings on one thread or several. Documents come out in the
  * order in which they went in.
  *
- *   gx_parallel_inverter_add         copies the document into the batch that is being filled
- *   a full batch                     enters a queue; the next free thread takes it, or the caller's
- *                                    thread when no batch is free to fill
- *   that thread                      gives the batch to its own document indexer; batches are taken
- *                                    in order, so docids rise in every indexer
- *   a finished batch                 is delivered to the document_sink function when all batches
- *   before it
- *                                    have been; one thread at a time does that
- *   gx_parallel_inverter_finish      every thread finishes its own indexer
- *   gx_parallel_inverter_merge       threads merge the lists of all indexers (parallel_merge.h)
+ * Documents travel in batches. They come from the caller one by one, or from a feed, whose pieces of
+ * input the threads read themselves:
  *
- * The batches form a ring: batch i lies at i % n_batches, which is free again after delivery. With
- * one thread there are no batches: each document goes straight from the caller's memory to the
- * indexer and to the document_sink function.
+ *   gx_parallel_inverter_add    copies the document into the batch that is being filled
+ *   gx_parallel_inverter_run    a free thread claims the next piece of the feed and reads it to a
+ *                               batch; the caller's thread puts batches in order, and gives docids
+ *   a batch in order            enters a queue; the next free thread takes it, or the caller's
+ *                               thread when nothing is left to read
+ *   that thread                 gives the batch to its own document indexer; batches are taken in
+ *                               order, so docids rise in every indexer
+ *   a finished batch            is packed by that thread, and goes to the sink when all batches
+ *                               before it have gone; one thread at a time does that
+ *   gx_parallel_inverter_finish every thread finishes its own indexer
+ *   gx_parallel_inverter_merge  threads merge the lists of all indexers (parallel_merge.h)
+ *
+ *   the ring:  ... delivered | inverted or being inverted | in order | read or being read | free ...
+ *                        n_delivered                  n_taken    n_ordered            n_claimed
+ *
+ * Batch i lies at i % n_batches, which is free again after delivery. With one thread there are no
+ * batches: each document goes straight from the caller's memory to the indexer and to the
+ * document_sink function.
  */
 #ifndef GX_INDEX_BUILD_PARALLEL_INVERTER_H
 #define GX_INDEX_BUILD_PARALLEL_INVERTER_H
 
 #include "index/build/doc_indexer.h"
+#include "index/build/external_ids.h"
 #include "index/build/parallel_merge.h"
+#include "index/build/quantizer.h"
+#include "index/build/writer.h"
+#include "index/corpus/line_cuts.h"
 
 typedef struct gx_parallel_inverter gx_parallel_inverter; /* its functions are for one thread at a time */
 
 #define GX_MAX_INVERTER_THREADS 256u
 
-/* Receives each document and its length in tokens, in order: docids are 0, 1, 2, ... It is never
+typedef struct gx_inverter_batch {
+    gx_line_piece piece; /* the documents, and of a feed's batch their place in the input */
+    gx_document_pack pack;
+    uint32_t first; /* docid of the first document that is not left out */
+    /* the feed's: */
+    gx_id_key *keys;          /* [max_keys] */
+    gx_weight_range *weights; /* [max_weights] */
+    size_t max_keys, max_weights;
+    uint64_t text_bytes;
+    /* the inverter's, under its lock: */
+    size_t bytes; /* counted as in flight */
+    bool read, done;
+} gx_inverter_batch;
+
+/* With one thread: receives each document and its length in tokens, in order: docids are 0, 1, 2, ... It is never
  * called by two threads at once. doc is valid until it returns. */
 typedef gx_status gx_document_sink_fn(void *user, const gx_document *doc, uint32_t n_tokens, gx_error *err);
+
+/* With several: pack is called for an inverted batch by the thread that has inverted it. sink
+ * receives the batches in order, and is never called by two threads at once. The documents' lengths
+ * are their n_tokens. */
+typedef gx_status gx_batch_fn(void *user, gx_inverter_batch *batch, gx_error *err);
 
 typedef struct gx_parallel_inverter_options {
     /* threads, the caller's included. Fewer run where memory has fewer MiB than that, or where the
@@ -37,8 +67,22 @@ typedef struct gx_parallel_inverter_options {
     uint64_t memory; /* bytes for all batches and indexers together */
     const char *dir; /* where temporary files may be made */
     gx_document_sink_fn *document_sink;
+    gx_batch_fn *pack, *batch_sink;
     void *user;
 } gx_parallel_inverter_options;
+
+/* Where batches come from that the inverter's threads read. */
+typedef struct gx_inverter_feed {
+    /* Claim the next piece of input for an empty batch; false: there is none. Never called by two
+     * threads at once; short. */
+    bool (*claim)(void *user, gx_inverter_batch *batch);
+    /* Read the piece. thread: below gx_parallel_inverter_threads. Ends early when *stop is true. */
+    void (*read)(void *user, uint32_t thread, gx_inverter_batch *batch, const atomic_bool *stop);
+    /* On the caller's thread, in the order of claims: *n_docs of the batch's documents get docids,
+     * the others are left out, also when it fails. *more false: no further batch is wanted. */
+    gx_status (*order)(void *user, gx_inverter_batch *batch, uint32_t *n_docs, bool *more, gx_error *err);
+    void *user;
+} gx_inverter_feed;
 
 /* analyzer and opt->dir must outlive the inverter. */
 gx_status gx_parallel_inverter_open(gx_parallel_inverter **out, const gx_analyzer *analyzer,
@@ -49,6 +93,16 @@ void gx_parallel_inverter_close(gx_parallel_inverter *c); /* ends the threads */
  * only valid call is close. Statuses of document_sink, GX_EIO, GX_ENOMEM. */
 gx_status gx_parallel_inverter_add(gx_parallel_inverter *c, const gx_document *doc, gx_error *err);
 
+/* The number of threads; 1: gx_parallel_inverter_run must not be called. Bytes that a feed's piece
+ * should have. */
+uint32_t gx_parallel_inverter_threads(const gx_parallel_inverter *c);
+size_t gx_parallel_inverter_piece_bytes(const gx_parallel_inverter *c);
+
+/* Take all batches of the feed, until one is the last that is wanted, or order fails; its failure
+ * is returned, and the inverter takes further documents. Else statuses as of
+ * gx_parallel_inverter_add. No thread uses the feed any more when the call returns. */
+gx_status gx_parallel_inverter_run(gx_parallel_inverter *c, const gx_inverter_feed *feed, gx_error *err);
+
 /* Index the remaining batches, deliver them, end the threads. The same statuses. */
 gx_status gx_parallel_inverter_finish(gx_parallel_inverter *c, gx_error *err);
 
@@ -56,10 +110,11 @@ gx_status gx_parallel_inverter_finish(gx_parallel_inverter *c, gx_error *err);
  * GX_ENOMEM. */
 gx_status gx_parallel_inverter_merge(gx_parallel_inverter *c, const gx_list_sink *sink, gx_error *err);
 
-/* Sums over all finished batches. Time spent in the document_sink function counts as
- * GX_STAGE_DOCUMENTS. */
+/* Sums over all finished batches. Time spent in the sinks and in pack counts as GX_STAGE_DOCUMENTS. */
 void gx_parallel_inverter_get_counts(gx_parallel_inverter *c, gx_indexer_counts *sum);
-/* Seconds that additions have taken of the caller's thread. */
+/* Seconds that additions have taken of the caller's thread; that reading a feed has taken of all
+ * threads. */
 double gx_parallel_inverter_caller_seconds(const gx_parallel_inverter *c);
+double gx_parallel_inverter_read_seconds(gx_parallel_inverter *c);
 
 #endif

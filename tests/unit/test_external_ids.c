@@ -6,7 +6,7 @@
 
 static uint32_t *insert(gx_external_ids *ids, const char *id)
 {
-    return gx_external_ids_insert(ids, id, strlen(id));
+    return gx_external_ids_insert(ids, gx_external_ids_key(ids, id, strlen(id)));
 }
 
 static void an_id_has_one_place(void **state)

@@ -1,0 +1,382 @@
+/* gx_builder_add_source on several threads, against a loop of gx_source_next and gx_builder_add on
+ * one: the same file, the same words about bad documents, the same counts. */
+#include <inttypes.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/gpuidx_advanced.h"
+#include "engine/random.h"
+#include "index/format.h"
+#include "tests/support/test.h"
+
+static char dir[64];
+
+static int make_dir(void **state)
+{
+    (void)state;
+    strcpy(dir, "/tmp/gx-add-source-XXXXXX");
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+    (void)state;
+    return rmdir(dir); /* fails if a test left anything in it */
+}
+
+static const char *in_dir(const char *name)
+{
+    static char path[8][128];
+    static int turn;
+    turn = (turn + 1) % 8;
+    snprintf(path[turn], sizeof path[turn], "%s/%s", dir, name);
+    return path[turn];
+}
+
+/* ---- corpora ---- */
+
+static uint64_t random_state;
+
+static uint32_t draw(uint32_t below)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((random_state >> 33) % below);
+}
+
+static void write_words(FILE *f, uint32_t n)
+{
+    static const char *const words[] = {"the", "Inverted", "indexes", "of",  "\xc3\xa9t\xc3\xa9", "run", "fast",
+                                        "on",  "graphs",   "42,000",  "and", "\xff\xfe"};
+    for (uint32_t i = 0; i < n; ++i)
+        if (draw(3))
+            fprintf(f, "%s ", words[draw(12)]);
+        else
+            fprintf(f, "w%u ", draw(1u << (4 + draw(14))));
+}
+
+/* A document's record; ids repeat now and then, and some records are bad. */
+static void write_record(FILE *f, gx_source_format format, uint32_t number)
+{
+    const uint32_t kind = draw(400), n = draw(10) ? draw(60) : draw(600);
+    const uint32_t id = draw(60) ? number : draw(number + 1);
+    const char *bad = kind == 0 ? "bad id " : kind == 1 ? "\x01" : "";
+    const char *year = kind == 2 ? "never" : "2014";
+    if (kind == 3) {
+        fputs("\n", f);
+        return;
+    }
+    if (kind == 4) {
+        fputs("what is this?\r\n", f);
+        return;
+    }
+    switch (format) {
+    case GX_SOURCE_TSV:
+        fprintf(f, "%sd%u\t%s\tTitle %u\t", bad, id, year, number);
+        write_words(f, n);
+        fputs(draw(9) ? "\n" : "\r\n", f);
+        break;
+    case GX_SOURCE_JSONL:
+        fprintf(f, "{\"id\": \"%sd%u\", \"year\": \"%s\", \"title\": \"On %u\", \"text\": \"", bad, id, year, number);
+        write_words(f, n);
+        fputs("\"}\n", f);
+        break;
+    default:
+        fprintf(f, "{\"id\": \"%sd%u\", \"vector\": {", bad, id);
+        for (uint32_t i = 0, term = draw(50); i < n; ++i, term += draw(kind == 5 ? 2 : 40) + (kind != 5))
+            fprintf(f, "%s\"t%u\": %u.%u", i ? ", " : "", term, draw(9), 1 + draw(8));
+        fputs(kind == 6 ? ", \"u\": -1}}\n" : "}}\n", f);
+    }
+}
+
+static const char *write_corpus(const char *name, gx_source_format format, size_t bytes)
+{
+    const char *path = in_dir(name);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    if (format == GX_SOURCE_TSV && draw(2))
+        fputs("id\tyear\ttitle\ttext\n", f);
+    for (uint32_t n = 0; (size_t)ftell(f) < bytes; ++n)
+        write_record(f, format, n);
+    assert_int_equal(fclose(f), 0);
+    return path;
+}
+
+/* ---- what a build leaves ---- */
+
+typedef struct built {
+    gx_status st;
+    gx_error err;
+    char *said; /* about bad documents that were left out */
+    size_t n_said, max_said;
+    bool skip;
+    uint64_t progress;
+    gx_source_counts in;
+    gx_builder_counts out;
+    uint8_t *file;
+    size_t n;
+} built;
+
+static bool note_bad(void *user, const gx_error *err)
+{
+    built *b = user;
+    const size_t n = strlen(err->text);
+    if (!b->skip)
+        return false;
+    if (b->n_said + n + 1 > b->max_said)
+        b->said = realloc(b->said, b->max_said = 2 * b->max_said + n + 1);
+    assert_non_null(b->said);
+    memcpy(b->said + b->n_said, err->text, n);
+    b->said[b->n_said + n] = '\n';
+    b->n_said += n + 1;
+    return true;
+}
+
+static void note_progress(void *user)
+{
+    ++((built *)user)->progress;
+}
+
+/* The oracle: document by document. */
+static gx_status add_one_by_one(built *b, gx_builder *to, gx_source *from, uint64_t limit, gx_error *err)
+{
+    const gx_source_document *d;
+    for (uint64_t n = 0; limit == 0 || n < limit; ++n) {
+        gx_status st = gx_source_next(from, &d, err);
+        if (st == GX_OK && !d)
+            return GX_OK;
+        if (st == GX_OK && (st = gx_builder_add(to, &d->doc, err)) != GX_OK) {
+            const gx_error why = *err;
+            snprintf(err->text, sizeof err->text, "%s:%" PRIu64 ": %.900s", d->file, d->line, why.text);
+        }
+        if (st != GX_OK && !(st == GX_EINPUT && note_bad(b, err)))
+            return st;
+    }
+    return GX_OK;
+}
+
+static void read_file(built *out, const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, 0, SEEK_END), 0);
+    out->n = (size_t)ftell(f);
+    rewind(f);
+    out->file = malloc(out->n);
+    assert_int_equal(fread(out->file, 1, out->n, f), out->n);
+    fclose(f);
+    gx_header *h = (gx_header *)out->file;
+    gx_section *s = (gx_section *)(out->file + sizeof *h);
+    memset(h->uuid, 0, sizeof h->uuid);
+    h->checksum = 0;
+    for (uint32_t i = 0; i < h->n_sections; ++i) {
+        if (s[i].kind != GX_SEC_META)
+            continue;
+        char *created = memmem(out->file + s[i].offset, s[i].bytes, "\"created\":\"", 11);
+        assert_non_null(created);
+        memset(created + 11, '-', 20);
+        s[i].checksum = 0;
+    }
+}
+
+typedef struct setup {
+    const char *paths[4];
+    size_t n_paths;
+    gx_source_options in;
+    gx_builder_options out;
+    uint64_t limit;
+    bool skip;
+} setup;
+
+static built build(const setup *with, bool by_source)
+{
+    built b = {.skip = with->skip, .in = {0}, .out = {.size = sizeof b.out}};
+    gx_feed_options opt = {sizeof opt, with->limit, note_bad, note_progress, &b};
+    gx_source *s;
+    gx_builder *to;
+    if (gx_source_open(&s, with->paths, with->n_paths, &with->in, &b.err) || gx_builder_open(&to, &with->out, &b.err))
+        fail_msg("%s", b.err.text);
+    b.st = by_source ? gx_builder_add_source(to, s, &opt, &b.err) : add_one_by_one(&b, to, s, with->limit, &b.err);
+    b.in = gx_source_get_counts(s);
+    if (b.st == GX_OK) {
+        if (gx_builder_finish(to, &b.err))
+            fail_msg("%s", b.err.text);
+        read_file(&b, with->out.path);
+        unlink(with->out.path);
+    }
+    gx_builder_get_counts(to, &b.out);
+    gx_builder_abort(to);
+    gx_source_close(s);
+    return b;
+}
+
+static void free_built(built *b)
+{
+    free(b->said);
+    free(b->file);
+}
+
+static void assert_same(const built *a, const built *b, bool whole)
+{
+    assert_int_equal(a->st, b->st);
+    assert_int_equal(a->n_said, b->n_said);
+    if (a->n_said)
+        assert_memory_equal(a->said, b->said, a->n_said);
+    if (a->st != GX_OK) {
+        assert_string_equal(a->err.text, b->err.text);
+        return;
+    }
+    assert_int_equal(a->in.documents, b->in.documents);
+    assert_int_equal(a->in.bad, b->in.bad);
+    if (whole) /* a limit ends within a piece */
+        assert_memory_equal(&a->in, &b->in, offsetof(gx_source_counts, format));
+    assert_memory_equal(&a->out.documents, &b->out.documents,
+                        offsetof(gx_builder_counts, memory_bytes) - offsetof(gx_builder_counts, documents));
+    assert_int_equal(a->n, b->n);
+    assert_memory_equal(a->file, b->file, a->n);
+}
+
+/* ---- tests ---- */
+
+static void compare(const setup *with, uint32_t threads)
+{
+    setup one = *with, several = *with;
+    one.out.threads = 1;
+    one.out.memory = 0;
+    several.out.threads = threads;
+    several.out.memory = draw(3) ? (uint64_t)threads << 20 : (uint64_t)threads << 22; /* little: short pieces */
+    built want = build(&one, false), got = build(&several, true);
+    assert_same(&want, &got, with->limit == 0);
+    assert_true(got.progress > 0);
+    free_built(&want);
+    free_built(&got);
+}
+
+static void any_number_of_threads_makes_the_same_of_a_source(void **state)
+{
+    (void)state;
+    static const gx_attribute attributes[] = {{"year", GX_ATTRIBUTE_INT}};
+    static const gx_source_format formats[] = {GX_SOURCE_TSV, GX_SOURCE_JSONL, GX_SOURCE_VECTORS};
+    const char *seed = getenv("GX_TEST_SEED"), *rounds = getenv("GX_TEST_ROUNDS");
+    random_state = seed ? strtoull(seed, NULL, 10) : 20261125;
+    printf("seed %llu\n", (unsigned long long)random_state);
+    for (int round = 0, n = rounds ? atoi(rounds) : 24; round < n; ++round) {
+        const gx_source_format format = formats[round % 3];
+        const uint32_t threads = 1 + draw(16);
+        setup with = {.in = GX_SOURCE_OPTIONS, .out = GX_BUILDER_OPTIONS};
+        static const char *const names[] = {"a", "b", "c"};
+        with.n_paths = 1 + draw(3);
+        for (size_t i = 0; i < with.n_paths; ++i)
+            with.paths[i] = write_corpus(names[i], format, 1000 + draw(draw(4) ? 900000 : 100000));
+        with.in.format = format;
+        with.in.columns = format == GX_SOURCE_TSV ? "id,year,title,text" : NULL;
+        with.in.max_record = draw(3) ? 0 : 4000;
+        with.out.path = in_dir("out.gx");
+        with.out.duplicates = (gx_duplicates)draw(3);
+        with.out.store_text = draw(2);
+        with.out.store_titles = draw(4);
+        with.out.vector_bits = format == GX_SOURCE_VECTORS ? 8 : 0;
+        if (format != GX_SOURCE_VECTORS && (draw(2) || format == GX_SOURCE_TSV)) {
+            with.in.attributes = with.out.attributes = attributes;
+            with.in.n_attributes = with.out.n_attributes = 1;
+        }
+        with.limit = draw(3) ? 0 : 1 + draw(3000);
+        with.skip = draw(8);
+        compare(&with, threads);
+        for (size_t i = 0; i < with.n_paths; ++i)
+            unlink(in_dir(names[i]));
+    }
+}
+
+static bool stop_at_once(void *user)
+{
+    return ++*(int *)user > 40;
+}
+
+static void a_build_that_is_cancelled_leaves_nothing(void **state)
+{
+    (void)state;
+    int calls = 0;
+    gx_source_options in = GX_SOURCE_OPTIONS;
+    gx_builder_options out = GX_BUILDER_OPTIONS;
+    gx_error err = {0};
+    gx_source *s;
+    gx_builder *b;
+    random_state = 7;
+    const char *path = write_corpus("long.jsonl", GX_SOURCE_JSONL, 4000000);
+    in.cancel = stop_at_once;
+    in.user = &calls;
+    out.path = in_dir("none.gx");
+    out.threads = 4;
+    out.memory = 4u << 20;
+    out.duplicates = GX_DUPLICATES_FIRST;
+    built notes = {.skip = true};
+    gx_feed_options opt = {sizeof opt, 0, note_bad, NULL, &notes};
+    assert_int_equal(gx_source_open(&s, &path, 1, &in, &err), GX_OK);
+    assert_int_equal(gx_builder_open(&b, &out, &err), GX_OK);
+    assert_int_equal(gx_builder_add_source(b, s, &opt, &err), GX_ECANCELLED);
+    assert_int_equal(gx_builder_finish(b, &err), GX_EUSAGE);
+    gx_builder_abort(b);
+    gx_source_close(s);
+    free_built(&notes);
+    assert_int_equal(access(out.path, F_OK), -1);
+    unlink(path);
+}
+
+/* A bad document without a function that says to go on, and a builder that goes on by itself. */
+static void a_builder_goes_on_after_a_bad_document(void **state)
+{
+    (void)state;
+    gx_source_options in = GX_SOURCE_OPTIONS;
+    gx_builder_options out = GX_BUILDER_OPTIONS;
+    gx_error err = {0};
+    gx_source *s;
+    gx_builder *b;
+    const char *path = in_dir("a.tsv");
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    for (int i = 0; i < 20000; ++i)
+        fprintf(f, "d%d\tone two three %d\n", i == 15000 ? 3 : i, i);
+    assert_int_equal(fclose(f), 0);
+    out.path = in_dir("a.gx");
+    out.threads = 3;
+    out.memory = 3u << 20;
+    assert_int_equal(gx_source_open(&s, &path, 1, &in, &err), GX_OK);
+    assert_int_equal(gx_builder_open(&b, &out, &err), GX_OK);
+    assert_int_equal(gx_builder_add_source(b, s, NULL, &err), GX_EINPUT);
+    char want[256];
+    snprintf(want, sizeof want, "%s:15001: the id \"d3\" is that of document 4 already", path);
+    assert_string_equal(err.text, want);
+    gx_source_close(s);
+    const gx_document more = {sizeof more, "new", NULL, "a last one", 3, 0, 10};
+    assert_int_equal(gx_builder_add(b, &more, &err), GX_OK);
+    assert_int_equal(gx_builder_finish(b, &err), GX_OK);
+    gx_builder_counts counts = {.size = sizeof counts};
+    gx_builder_get_counts(b, &counts);
+    assert_int_equal(counts.documents, 15001);
+    gx_builder_abort(b);
+    gx_index *ix;
+    gx_index_options check = GX_INDEX_OPTIONS;
+    check.check = GX_CHECK_FULL;
+    assert_int_equal(gx_index_open(&ix, out.path, &check, &err), GX_OK);
+    assert_int_equal(gx_index_n_docs(ix), 15001);
+    gx_index_close(ix);
+    const gx_feed_options small = {.size = 8};
+    assert_int_equal(gx_source_open(&s, &path, 1, &in, &err), GX_OK);
+    out.force = true;
+    assert_int_equal(gx_builder_open(&b, &out, &err), GX_OK);
+    assert_int_equal(gx_builder_add_source(b, s, &small, &err), GX_EUSAGE);
+    gx_builder_abort(b);
+    gx_source_close(s);
+    unlink(out.path);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_number_of_threads_makes_the_same_of_a_source),
+        cmocka_unit_test(a_build_that_is_cancelled_leaves_nothing),
+        cmocka_unit_test(a_builder_goes_on_after_a_bad_document),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
