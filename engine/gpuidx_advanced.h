@@ -236,8 +236,9 @@ typedef struct gx_source_options {
      * source. */
     const gx_attribute *attributes;
     uint32_t n_attributes;
-    /* Threads, at most 16, that read a large file of jsonl, tsv or vectors ahead of the caller, if
-     * it is not compressed; 0: none. Documents, errors and counts are the same. */
+    /* Threads, at most 16, that read a large file of jsonl, tsv, vectors, plain, trectext or trecweb
+     * ahead of the caller of gx_source_next, if it is not compressed; 0: none. Documents, errors and
+     * counts are the same. */
     uint32_t threads;
 } gx_source_options;
 #define GX_SOURCE_OPTIONS                                                                                              \
@@ -303,8 +304,8 @@ GX_API void gx_feed_options_init(gx_feed_options *o, size_t size);
 
 /* Add all documents that the source has left, as gx_source_next and gx_builder_add do one after
  * another, with the same file, errors and counts. The builder's threads read large files of jsonl,
- * tsv and vectors, if they are not compressed, in pieces. The functions of opt, which may be NULL,
- * and of the source's options are called on the caller's thread alone. GX_EINPUT: a document is bad,
+ * tsv, vectors, plain, trectext and trecweb in pieces, if they are not compressed. The functions of
+ * opt, which may be NULL, and of the source's options are called on the caller's thread alone. GX_EINPUT: a document is bad,
  * and opt->bad has not said to go on. After a failure, and where a limit has ended the call, the
  * source can only be closed; the builder is as after gx_builder_add. GX_EUSAGE (opt's size), and the
  * statuses of both. */

@@ -384,8 +384,7 @@ static const cli_flag flags[] = {
      "memory for the inversion; what does not fit goes through temporary files in the directory of the output",
      .min = 1 << 20},
     {"threads", 'j', CLI_COUNT, "N", "1",
-     "use at most `N` threads; 0: one a processor. The index is the same for any number. The threads read large files "
-     "of jsonl, tsv and vectors in pieces, if they are not compressed; one thread reads all other files",
+     "use at most `N` threads; 0: one a processor. The index is the same for any number. See Threads",
      .max = 1024},
     {"on-error", 0, CLI_CHOICE, "fail|skip", "fail",
      "what a bad document does: `fail` ends the build and writes nothing; `skip` leaves the document out"},
@@ -483,6 +482,11 @@ static const cli_section sections[] = {
      "each is left out and counted, the first 20 shown with file and line. Byte order marks and CRLF do no harm; "
      "NUL bytes are read as spaces, bytes that are not UTF-8 as U+FFFD, and both are counted. A document whose "
      "text is empty is indexed; a JSONL object that has neither text nor title, or the same field twice, is bad."},
+    {"Threads",
+     "The threads of -j read a large file in pieces, if it is not compressed: of jsonl, tsv, vectors and plain, where "
+     "a record is a line, and of trectext and trecweb, where it ends with </DOC>. All other files are read by one "
+     "thread, while the others make the index: those of csv, whose quotes may hold line ends, smart, warc, files and "
+     "csr, archives and pipes. The order of files, documents and messages stays."},
     {"Memory and disk",
      "Besides --memory a build takes up to 64 bytes a document, for its id, and at the end up to 24 bytes a term and "
      "16 bytes a posting of the longest list, for each thread. The directory of the output needs room for the index "

@@ -359,14 +359,18 @@ static bool takes_packs(const gx_builder *b)
 static gx_status pack_batch(void *user, gx_inverter_batch *x, gx_error *err)
 {
     const gx_builder *b = user;
-    for (size_t i = 0; takes_packs(b) && i < x->piece.docs.n; ++i) {
-        const gx_batch_document *const d = &x->piece.docs.docs[i];
-        const char *const id = x->piece.docs.bytes + d->begin;
-        const gx_document doc = {.id = id,
-                                 .id_len = d->id_len,
-                                 .title = b->opt.store_titles ? id + d->id_len : NULL,
-                                 .title_len = b->opt.store_titles ? d->title_len : 0};
-        if (!d->left_out && d->status == GX_OK && !gx_document_pack_add(&x->pack, &doc, d->n_tokens))
+    gx_doc_batch *docs = &x->piece.docs;
+    gx_doc_parts none = {0};
+    gx_document doc;
+    for (size_t i = 0; i < docs->n && takes_packs(b); ++i) {
+        gx_batch_document *const d = &docs->docs[i];
+        if (d->left_out || d->status != GX_OK)
+            continue;
+        d->n_values = d->n_vector = 0; /* they are indexed */
+        if (!gx_doc_batch_get(docs, i, &none, &doc))
+            return gx_doc_indexer_no_memory(err);
+        doc.title_len = b->opt.store_titles ? doc.title_len : 0;
+        if (!gx_document_pack_add(&x->pack, &doc, d->n_tokens))
             return gx_doc_indexer_no_memory(err);
     }
     return GX_OK;
@@ -518,9 +522,17 @@ static gx_status order_document(feed *f, gx_inverter_batch *x, size_t i, gx_erro
             return gx_doc_indexer_no_memory(err);
         st = gx_columns_set(b->columns, doc.values, doc.n_values, err);
     }
+    char digits[GX_NUMBER_DIGITS];
+    const char *id = p->docs.bytes + d->begin;
+    size_t id_len = d->id_len;
+    if (p->docs.numbered) {
+        const size_t at = gx_write_number(digits, p->docs.number + d->line);
+        id = digits + at;
+        id_len = sizeof digits - at;
+        x->keys[i] = gx_external_ids_key(&b->ids, id, id_len);
+    }
     if (st == GX_OK)
-        st = admit_document(b, x->keys[i], p->docs.bytes + d->begin, d->id_len,
-                            b->check ? x->weights[i] : (gx_weight_range){0}, &skip, err);
+        st = admit_document(b, x->keys[i], id, id_len, b->check ? x->weights[i] : (gx_weight_range){0}, &skip, err);
     d->left_out = skip || st != GX_OK;
     return st ? fail_at(gx_line_cuts_path(f->cuts), gx_line_cuts_line(f->cuts, p, i), st, err) : GX_OK;
 }

@@ -261,6 +261,13 @@ gx_status gx_parallel_inverter_open(gx_parallel_inverter **out, const gx_analyze
     return GX_OK;
 }
 
+static void close_worker(void *user, uint32_t number)
+{
+    worker *m = &((gx_parallel_inverter *)user)->workers[number];
+    gx_doc_indexer_close(m->indexer);
+    gx_doc_parts_free(&m->parts);
+}
+
 void gx_parallel_inverter_close(gx_parallel_inverter *c)
 {
     if (!c)
@@ -276,10 +283,7 @@ void gx_parallel_inverter_close(gx_parallel_inverter *c)
         pthread_cond_destroy(&c->work);
         pthread_mutex_destroy(&c->lock);
     }
-    for (uint32_t i = 0; i < c->n_workers; ++i) {
-        gx_doc_indexer_close(c->workers[i].indexer);
-        gx_doc_parts_free(&c->workers[i].parts);
-    }
+    gx_parallel_for(c->n_workers, c->n_workers, close_worker, c); /* each frees much memory */
     for (uint32_t i = 0; c->batches && i < c->n_batches; ++i) {
         gx_line_piece_free(&c->batches[i].piece);
         gx_document_pack_free(&c->batches[i].pack);

@@ -56,7 +56,10 @@ static bool append_parts(gx_doc_batch *b, const gx_document *doc)
 
 bool gx_doc_batch_add(gx_doc_batch *b, const gx_document *doc, uint64_t line)
 {
-    if (!reserve(b, doc->id_len + doc->title_len + doc->text_len))
+    static const char zeros[GX_NUMBER_DIGITS];
+    const char *const id = b->numbered ? zeros : doc->id;
+    const size_t id_len = b->numbered ? sizeof zeros : doc->id_len;
+    if (!reserve(b, id_len + doc->title_len + doc->text_len))
         return false;
     b->docs[b->n++] = (gx_batch_document){.begin = b->n_bytes,
                                           .title_len = doc->title_len,
@@ -64,12 +67,12 @@ bool gx_doc_batch_add(gx_doc_batch *b, const gx_document *doc, uint64_t line)
                                           .first_value = b->n_values,
                                           .first_weight = b->n_weights,
                                           .line = line,
-                                          .id_len = (uint32_t)doc->id_len,
+                                          .id_len = (uint32_t)id_len,
                                           .n_values = doc->n_values,
                                           .n_vector = doc->n_vector,
                                           .has_title = doc->title != NULL,
                                           .has_vector = doc->vector != NULL};
-    append(b, doc->id, doc->id_len);
+    append(b, id, id_len);
     append(b, doc->title, doc->title_len);
     append(b, doc->text, doc->text_len);
     return (doc->n_values == 0 && doc->n_vector == 0) || append_parts(b, doc);
@@ -90,11 +93,12 @@ bool gx_doc_batch_get(const gx_doc_batch *b, size_t i, gx_doc_parts *parts, gx_d
     static const gx_weighted_term none;
     const gx_batch_document *d = &b->docs[i];
     const char *const id = b->bytes + d->begin, *const title = id + d->id_len;
+    const size_t skip = b->numbered ? gx_write_number(b->bytes + d->begin, b->number + d->line) : 0;
     *doc = (gx_document){.size = sizeof *doc,
-                         .id = id,
+                         .id = id + skip,
                          .title = d->has_title ? title : NULL,
                          .text = title + d->title_len,
-                         .id_len = d->id_len,
+                         .id_len = d->id_len - skip,
                          .title_len = d->title_len,
                          .text_len = d->text_len,
                          .vector = d->has_vector ? &none : NULL};
@@ -130,6 +134,7 @@ const char *gx_doc_batch_error(const gx_doc_batch *b, size_t i, size_t *n)
 void gx_doc_batch_clear(gx_doc_batch *b)
 {
     b->n = b->n_bytes = b->n_values = b->n_weights = 0;
+    b->numbered = false;
 }
 
 void gx_doc_batch_free(gx_doc_batch *b)

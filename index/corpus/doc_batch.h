@@ -31,7 +31,21 @@ typedef struct gx_doc_batch {
     size_t n_values, max_values;
     struct gx_batch_weight *weights; /* [n_weights] of all documents */
     size_t n_weights, max_weights;
-} gx_doc_batch; /* all zero: empty */
+    bool numbered;   /* a document's id is number + its line; the bytes of its id are room for it */
+    uint64_t number; /* changed before gx_doc_batch_get is called for the first time */
+} gx_doc_batch;      /* all zero: empty */
+
+#define GX_NUMBER_DIGITS 20u /* bytes of an id, where documents are numbered */
+
+/* Write the number in decimal to the end of digits. Returns where it begins. */
+static inline size_t gx_write_number(char digits[GX_NUMBER_DIGITS], uint64_t number)
+{
+    size_t at = GX_NUMBER_DIGITS;
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while (number /= 10);
+    return at;
+}
 
 /* Append a copy of the document. false: no memory. */
 bool gx_doc_batch_add(gx_doc_batch *b, const gx_document *doc, uint64_t line);
@@ -44,7 +58,7 @@ typedef struct gx_doc_parts {
     size_t max_values, max_vector;
 } gx_doc_parts;
 
-/* Make *doc the i-th document, which is no error. Its bytes belong to the batch, and its values and
+/* Make *doc the i-th document, which is no error. One thread at a time. Its bytes belong to the batch, and its values and
  * its vector to the parts, until they are used again. false: no memory. */
 bool gx_doc_batch_get(const gx_doc_batch *b, size_t i, gx_doc_parts *parts, gx_document *doc);
 

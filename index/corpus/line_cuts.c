@@ -15,24 +15,34 @@ struct gx_line_cuts {
     uint32_t n_readers;
     size_t piece_bytes;
     uint64_t at, size; /* where the next piece begins; of the file, when it was opened */
+    bool of_lines;     /* records are lines */
+    bool plain;        /* a document's id is the number of its line, over all files */
     bool cut;          /* no piece is left */
     uint64_t lines;    /* before the piece whose turn it is */
 };
 
 /* ---- cutting ---- */
 
-/* The first line that begins at or behind `from`; the file's end: UINT64_MAX. */
-static uint64_t find_line(const gx_line_cuts *c, uint64_t from)
+/* Behind the first end of a record at or behind `from`; the file's end: UINT64_MAX. A record ends
+ * with a line, or, in TREC's formats, with </DOC>: whether it stands in a document or between two,
+ * no document is open behind it. */
+static uint64_t find_end(const gx_line_cuts *c, uint64_t from)
 {
-    char bytes[4096];
-    for (uint64_t at = from - 1;;) { /* a line that begins at `from` follows a line end */
-        const ssize_t n = pread(c->fd, bytes, sizeof bytes, (off_t)at);
-        if (n <= 0)
+    static const char tag[] = "</DOC>";
+    const size_t before = c->of_lines ? 0 : sizeof tag - 2; /* bytes of the tag that may be in the piece before */
+    char bytes[4096 + 1];
+    for (uint64_t at = from;;) {
+        const ssize_t n = pread(c->fd, bytes, sizeof bytes - 1, (off_t)at);
+        if (n <= (ssize_t)before)
             return UINT64_MAX;
         const char *end = memchr(bytes, '\n', (size_t)n);
-        if (end)
+        if (c->of_lines && end)
             return at + (uint64_t)(end - bytes) + 1;
-        at += (uint64_t)n;
+        bytes[n] = 0;
+        for (const char *p = bytes; !c->of_lines && (p = memchr(p, '<', (size_t)(bytes + n - p))); ++p)
+            if (strncasecmp(p, tag, sizeof tag - 1) == 0)
+                return at + (uint64_t)(p - bytes) + sizeof tag - 1;
+        at += (uint64_t)n - before;
     }
 }
 
@@ -41,7 +51,7 @@ bool gx_line_cuts_claim(gx_line_cuts *c, gx_line_piece *p)
     if (c->cut)
         return false;
     p->begin = c->at;
-    p->end = c->size - c->at > 2 * c->piece_bytes ? find_line(c, c->at + c->piece_bytes) : UINT64_MAX;
+    p->end = c->size - c->at > 2 * c->piece_bytes ? find_end(c, c->at + c->piece_bytes - 1) : UINT64_MAX;
     p->bytes = (size_t)((p->end < c->size ? p->end : c->size) - p->begin);
     c->at = p->end;
     c->cut = p->end >= c->size;
@@ -88,6 +98,7 @@ void gx_line_cuts_read(gx_line_cuts *c, uint32_t number, gx_line_piece *p, const
 {
     gx_source *const reader = &c->readers[number];
     gx_doc_batch_clear(&p->docs);
+    p->docs.numbered = c->plain;
     p->n_errors = 0;
     reader->counts = (gx_source_counts){0};
     reader->in.bytes = reader->in.raw_bytes = reader->in.nul_bytes = reader->in.too_long = 0;
@@ -97,15 +108,28 @@ void gx_line_cuts_read(gx_line_cuts *c, uint32_t number, gx_line_piece *p, const
         memory = read_record(reader, p, look, user, &more);
     p->no_memory = !memory;
     p->counts = gx_source_get_counts(reader);
+    p->docs.number = 0;
     p->lines = reader->in.line - 1;
     gx_input_close(&reader->in);
 }
 
 /* ---- opening and closing ---- */
 
-static bool is_of_lines(gx_source_format format)
+static bool is_of_lines(gx_source_format f)
 {
-    return format == GX_SOURCE_JSONL || format == GX_SOURCE_TSV || format == GX_SOURCE_VECTORS;
+    return f == GX_SOURCE_JSONL || f == GX_SOURCE_TSV || f == GX_SOURCE_VECTORS || f == GX_SOURCE_PLAIN;
+}
+
+/* The formats whose first record must have been read: it may name the columns, or be the proof that
+ * there is one. */
+static bool needs_first_record(gx_source_format f)
+{
+    return f == GX_SOURCE_TSV || f == GX_SOURCE_TRECTEXT || f == GX_SOURCE_TRECWEB;
+}
+
+bool gx_line_cuts_wait(const gx_source *s)
+{
+    return s->first && needs_first_record(s->format);
 }
 
 /* Whether the rest of the open file can be cut, and where it begins and ends. */
@@ -113,8 +137,9 @@ static bool can_cut(const gx_source *s, size_t least, uint64_t *at, uint64_t *si
 {
     struct stat st;
     const gx_input *in = &s->in;
-    if (!is_of_lines(s->format) || in->archive || in->layers[0].unpack || in->latin1 || in->nul_bytes || in->fd < 0 ||
-        fstat(in->fd, &st) != 0 || !S_ISREG(st.st_mode))
+    if (!(is_of_lines(s->format) || s->format == GX_SOURCE_TRECTEXT || s->format == GX_SOURCE_TRECWEB) || in->archive ||
+        in->layers[0].unpack || in->latin1 || in->nul_bytes || in->fd < 0 || fstat(in->fd, &st) != 0 ||
+        !S_ISREG(st.st_mode))
         return false;
     const off_t read_to = lseek(in->fd, 0, SEEK_CUR);
     if (read_to < 0 || (uint64_t)read_to < in->end - in->begin)
@@ -152,6 +177,8 @@ gx_status gx_line_cuts_open(gx_line_cuts **out, const gx_source *s, uint32_t n_r
     c->path = s->in.path;
     c->fd = s->in.fd;
     c->piece_bytes = piece_bytes;
+    c->of_lines = is_of_lines(s->format);
+    c->plain = s->format == GX_SOURCE_PLAIN;
     c->at = at;
     c->size = size;
     c->lines = s->in.line - 1;
@@ -191,10 +218,13 @@ void gx_line_piece_free(gx_line_piece *p)
 
 /* ---- a piece's turn ---- */
 
-gx_status gx_line_cuts_begin(gx_line_cuts *c, gx_source *s, const gx_line_piece *p, gx_error *err)
+gx_status gx_line_cuts_begin(gx_line_cuts *c, gx_source *s, gx_line_piece *p, gx_error *err)
 {
     if (s->opt.cancel && s->opt.cancel(s->opt.user))
         return gx_fail(err, GX_ECANCELLED, "interrupted while reading %s", c->path);
+    p->docs.number = s->plain_lines;
+    if (c->plain)
+        s->plain_lines += p->lines;
     s->counts.empty += p->counts.empty;
     s->counts.latin1 += p->counts.latin1;
     s->counts.replaced += p->counts.replaced;

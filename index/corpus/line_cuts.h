@@ -1,7 +1,8 @@
-/* line_cuts.h: cut a large file of lines into pieces, which several threads read.
+/* line_cuts.h: cut a large file into pieces, which several threads read. A piece ends where a record
+ * does: with a line (jsonl, tsv, vectors, plain), or with </DOC> (trectext, trecweb).
  *
  *   gx_line_cuts_open    the rest of a source's open file, from its first or second record on
- *   gx_line_cuts_claim   the next piece, which begins and ends at line ends; one thread at a time
+ *   gx_line_cuts_claim   the next piece; one thread at a time
  *   gx_line_cuts_read    the piece's documents, with a reader of the thread's own
  *   gx_line_cuts_begin   in the order of the file: the piece's turn. Its counts become the source's
  *   gx_line_cuts_error   the error in the place of a bad document
@@ -28,11 +29,13 @@ typedef struct gx_line_piece {
     bool no_memory;
 } gx_line_piece; /* all zero: empty */
 
-/* Pieces are of about piece_bytes; one is longer only if its last line is. *out is NULL where the
- * file cannot be cut (it is no regular file, or compressed, or its records are not lines) or that
- * would not pay (the rest is short). Of tsv the first record, which may name the columns, has been
- * read. The source is as it was until gx_line_cuts_take, which takes the rest of the file from it.
- * It stays open, with its file, until gx_line_cuts_close. GX_ENOMEM. */
+/* Whether the first record of the open file must be read before it is cut. */
+bool gx_line_cuts_wait(const gx_source *s);
+
+/* Pieces are of about piece_bytes; one is longer only if its last record is. *out is NULL where the
+ * file cannot be cut (it is no regular file, or compressed, or of another format) or that would not
+ * pay (the rest is short). The source is as it was until gx_line_cuts_take, which takes the rest of
+ * the file from it. It stays open, with its file, until gx_line_cuts_close. GX_ENOMEM. */
 gx_status gx_line_cuts_open(gx_line_cuts **out, const gx_source *s, uint32_t n_readers, size_t piece_bytes,
                             gx_error *err);
 void gx_line_cuts_take(gx_source *s);
@@ -52,7 +55,7 @@ void gx_line_cuts_read(gx_line_cuts *c, uint32_t reader, gx_line_piece *p, const
 
 /* All counts but those of documents and bad ones are added, which are the caller's. GX_ECANCELLED,
  * GX_ENOMEM (while the piece was read). */
-gx_status gx_line_cuts_begin(gx_line_cuts *c, gx_source *s, const gx_line_piece *p, gx_error *err);
+gx_status gx_line_cuts_begin(gx_line_cuts *c, gx_source *s, gx_line_piece *p, gx_error *err);
 void gx_line_cuts_end(gx_line_cuts *c, const gx_line_piece *p);
 
 /* Between begin and end: the file's name; its line of the i-th document; the error there, whose

@@ -160,7 +160,7 @@ gx_status gx_line_ranges_next(gx_line_ranges *r, gx_source *s, bool *found, gx_e
 {
     *found = false;
     for (range *g; !r->failed && (g = wait_for_range(r)); release_range(r, g)) {
-        const gx_line_piece *p = &g->piece;
+        gx_line_piece *const p = &g->piece;
         gx_status st = r->begun ? GX_OK : gx_line_cuts_begin(r->cuts, s, p, err);
         r->begun = true;
         r->failed = st != GX_OK;

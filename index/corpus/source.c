@@ -456,10 +456,10 @@ gx_status gx_source_read_record(gx_source *s, bool *found, gx_error *err)
     return st;
 }
 
-/* Whether the open file's rest may be cut now. The first record of tsv may name the columns. */
+/* Whether the open file's rest may be cut now. */
 static bool may_cut(gx_source *s)
 {
-    const bool may = s->may_cut && !(s->format == GX_SOURCE_TSV && s->first);
+    const bool may = s->may_cut && !gx_line_cuts_wait(s);
     s->may_cut = s->may_cut && !may; /* it is tried once */
     return may;
 }

@@ -80,6 +80,21 @@ static void write_record(FILE *f, gx_source_format format, uint32_t number)
         write_words(f, n);
         fputs("\"}\n", f);
         break;
+    case GX_SOURCE_PLAIN:
+        write_words(f, n);
+        fputs(draw(9) ? "\n" : "\r\n", f);
+        break;
+    case GX_SOURCE_TRECTEXT:
+    case GX_SOURCE_TRECWEB:
+        fprintf(f, "%s<DOC>\n<DOCNO> %sd%u </DOCNO>\n", kind == 7 ? "</doc> between </DOC>\n" : "", bad, id);
+        fprintf(f,
+                format == GX_SOURCE_TRECWEB ? "<DOCHDR>\nhttp://a/%u\n</DOCHDR>\n<title>T %u</title>\n<p>"
+                                            : "<HEADLINE>H %u of %u</HEADLINE>\n<TEXT>\n",
+                number, id);
+        write_words(f, n);
+        fputs(kind == 8 ? "<DOC> in text\n" : format == GX_SOURCE_TRECTEXT && kind != 9 ? "\n</TEXT>\n" : "\n", f);
+        fputs(kind == 10 ? "" : kind < 50 ? "</doc>\n" : "</DOC>\n", f);
+        break;
     default:
         fprintf(f, "{\"id\": \"%sd%u\", \"vector\": {", bad, id);
         for (uint32_t i = 0, term = draw(50); i < n; ++i, term += draw(kind == 5 ? 2 : 40) + (kind != 5))
@@ -255,12 +270,13 @@ static void any_number_of_threads_makes_the_same_of_a_source(void **state)
 {
     (void)state;
     static const gx_attribute attributes[] = {{"year", GX_ATTRIBUTE_INT}};
-    static const gx_source_format formats[] = {GX_SOURCE_TSV, GX_SOURCE_JSONL, GX_SOURCE_VECTORS};
+    static const gx_source_format formats[] = {GX_SOURCE_TSV,   GX_SOURCE_JSONL,    GX_SOURCE_VECTORS,
+                                               GX_SOURCE_PLAIN, GX_SOURCE_TRECTEXT, GX_SOURCE_TRECWEB};
     const char *seed = getenv("GX_TEST_SEED"), *rounds = getenv("GX_TEST_ROUNDS");
     random_state = seed ? strtoull(seed, NULL, 10) : 20261125;
     printf("seed %llu\n", (unsigned long long)random_state);
-    for (int round = 0, n = rounds ? atoi(rounds) : 24; round < n; ++round) {
-        const gx_source_format format = formats[round % 3];
+    for (int round = 0, n = rounds ? atoi(rounds) : 30; round < n; ++round) {
+        const gx_source_format format = formats[round % 6];
         const uint32_t threads = 1 + draw(16);
         setup with = {.in = GX_SOURCE_OPTIONS, .out = GX_BUILDER_OPTIONS};
         static const char *const names[] = {"a", "b", "c"};
@@ -275,7 +291,7 @@ static void any_number_of_threads_makes_the_same_of_a_source(void **state)
         with.out.store_text = draw(2);
         with.out.store_titles = draw(4);
         with.out.vector_bits = format == GX_SOURCE_VECTORS ? 8 : 0;
-        if (format != GX_SOURCE_VECTORS && (draw(2) || format == GX_SOURCE_TSV)) {
+        if (format == GX_SOURCE_TSV || (format == GX_SOURCE_JSONL && draw(2))) {
             with.in.attributes = with.out.attributes = attributes;
             with.in.n_attributes = with.out.n_attributes = 1;
         }
