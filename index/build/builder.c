@@ -464,6 +464,11 @@ static bool claim_piece(void *user, gx_inverter_batch *x)
     return gx_line_cuts_claim(((feed *)user)->cuts, &x->piece);
 }
 
+static bool fill_piece(void *user, gx_inverter_batch *x)
+{
+    return gx_line_cuts_fill(((feed *)user)->cuts, &x->piece);
+}
+
 /* Check a document that has been read, and keep what the order needs of it. */
 static gx_status look_at_document(void *user, const gx_document *doc, gx_error *err)
 {
@@ -590,7 +595,8 @@ static gx_status order_piece(void *user, gx_inverter_batch *x, uint32_t *n_docs,
 static gx_status add_cuts(feed *f, gx_error *err)
 {
     gx_builder *b = f->builder;
-    const gx_inverter_feed pieces = {claim_piece, read_piece, order_piece, f};
+    const gx_inverter_feed pieces = {claim_piece, gx_line_cuts_is_stream(f->cuts) ? fill_piece : NULL, read_piece,
+                                     order_piece, f};
     b->done = true;
     const double t = gx_clock_seconds(), read = gx_parallel_inverter_read_seconds(b->inverter);
     const gx_status st = gx_parallel_inverter_run(b->inverter, &pieces, err);

@@ -39,10 +39,12 @@ struct gx_parallel_inverter {
     pthread_cond_t work;  /* threads: a batch to invert or to read, or the end */
     pthread_cond_t room;  /* the caller: a batch is read, or handed on, or an error */
     bool locks;
-    uint64_t n_claimed, n_ordered, n_taken, n_delivered; /* batches that came so far */
-    size_t in_flight;                                    /* bytes of those not handed on */
-    const gx_inverter_feed *feed;                        /* or NULL: nothing is to be claimed */
-    uint32_t n_reading;                                  /* threads that use the feed */
+    /* Batches that came so far. Those behind n_claimed are filled, and not read yet. */
+    uint64_t n_filled, n_claimed, n_ordered, n_taken, n_delivered;
+    size_t in_flight;                /* bytes of those not handed on */
+    const gx_inverter_feed *feed;    /* or NULL: nothing is left to claim or to fill */
+    const gx_inverter_feed *reading; /* the same until all is read */
+    uint32_t n_reading;              /* threads that use the feed */
     bool delivering, closing;
     double delivery_seconds, read_seconds;
     gx_status st; /* the first error's */
@@ -143,23 +145,32 @@ static void invert_next_batch(gx_parallel_inverter *c, worker *m)
  * allowed, whatever its length. */
 static bool has_room(const gx_parallel_inverter *c, size_t bytes)
 {
-    return c->n_claimed - c->n_delivered < c->n_batches &&
+    return c->n_filled - c->n_delivered < c->n_batches &&
            (c->in_flight == 0 || c->in_flight + bytes <= c->n_batches * c->batch_bytes);
 }
 
-/* Claim the feed's next piece, for which there is room, and read it. The lock is not held
+/* Whether read_next_batch finds something to read. */
+static bool can_read(const gx_parallel_inverter *c)
+{
+    return c->n_claimed < c->n_filled || (c->feed && !c->feed->fill && has_room(c, c->batch_bytes));
+}
+
+/* Take the feed's next piece, of which can_read tells, and read it. The lock is not held
  * meanwhile. */
 static void read_next_batch(gx_parallel_inverter *c, const worker *m)
 {
-    const gx_inverter_feed *const feed = c->feed;
+    const gx_inverter_feed *const feed = c->reading;
     batch *b = &c->batches[c->n_claimed % c->n_batches];
-    if (!feed->claim(feed->user, b)) {
-        c->feed = NULL;
-        pthread_cond_signal(&c->room);
-        return;
+    if (c->n_claimed == c->n_filled) {
+        if (!feed->claim(feed->user, b)) {
+            c->feed = NULL;
+            pthread_cond_signal(&c->room);
+            return;
+        }
+        ++c->n_filled;
+        c->in_flight += b->bytes = b->piece.bytes;
     }
     ++c->n_claimed;
-    c->in_flight += b->bytes = b->piece.bytes;
     ++c->n_reading;
     pthread_mutex_unlock(&c->lock);
     const double t = gx_clock_seconds();
@@ -170,6 +181,27 @@ static void read_next_batch(gx_parallel_inverter *c, const worker *m)
     --c->n_reading;
     b->read = true;
     pthread_cond_signal(&c->room);
+}
+
+/* Fill the next batch, for which there is room, on the caller's thread. The lock is not held
+ * meanwhile. */
+static void fill_next_batch(gx_parallel_inverter *c)
+{
+    const gx_inverter_feed *const feed = c->feed;
+    batch *b = &c->batches[c->n_filled % c->n_batches];
+    pthread_mutex_unlock(&c->lock);
+    const double t = gx_clock_seconds();
+    const bool more = feed->fill(feed->user, b);
+    const double took = gx_clock_seconds() - t;
+    pthread_mutex_lock(&c->lock);
+    c->read_seconds += took;
+    if (more) {
+        ++c->n_filled;
+        c->in_flight += b->bytes = b->piece.bytes;
+        pthread_cond_signal(&c->work);
+    } else {
+        c->feed = NULL;
+    }
 }
 
 static gx_status first_failure(const gx_parallel_inverter *c, gx_error *err)
@@ -198,7 +230,7 @@ static void inverter_thread(void *user, uint32_t number)
     while (!atomic_load(&c->stop) && (c->n_taken < c->n_ordered || !c->closing)) {
         if (c->n_taken < c->n_ordered)
             invert_next_batch(c, m);
-        else if (c->feed && has_room(c, c->batch_bytes))
+        else if (can_read(c))
             read_next_batch(c, m);
         else
             pthread_cond_wait(&c->work, &c->lock);
@@ -304,8 +336,7 @@ static void queue_batch(gx_parallel_inverter *c)
         return;
     pthread_mutex_lock(&c->lock);
     c->in_flight += c->filling->bytes = c->filling->piece.docs.n_bytes;
-    ++c->n_claimed;
-    ++c->n_ordered;
+    c->n_filled = c->n_claimed = ++c->n_ordered;
     pthread_cond_signal(&c->work);
     pthread_mutex_unlock(&c->lock);
     c->filling = NULL;
@@ -410,10 +441,12 @@ static gx_status order_next_batch(gx_parallel_inverter *c, const gx_inverter_fee
 static void drop_feed(gx_parallel_inverter *c)
 {
     c->feed = NULL;
+    c->n_claimed = c->n_filled;
     while (c->n_reading)
         pthread_cond_wait(&c->room, &c->lock);
-    for (; c->n_ordered < c->n_claimed; ++c->n_ordered)
+    for (; c->n_ordered < c->n_filled; ++c->n_ordered)
         gx_doc_batch_clear(&c->batches[c->n_ordered % c->n_batches].piece.docs);
+    c->reading = NULL;
     pthread_cond_broadcast(&c->work);
 }
 
@@ -424,12 +457,14 @@ gx_status gx_parallel_inverter_run(gx_parallel_inverter *c, const gx_inverter_fe
     bool more = true;
     queue_batch(c);
     pthread_mutex_lock(&c->lock);
-    c->feed = feed;
+    c->feed = c->reading = feed;
     pthread_cond_broadcast(&c->work);
-    while (st == GX_OK && more && c->st == GX_OK && (c->feed || c->n_ordered < c->n_claimed)) {
+    while (st == GX_OK && more && c->st == GX_OK && (c->feed || c->n_ordered < c->n_filled)) {
         if (c->n_ordered < c->n_claimed && c->batches[c->n_ordered % c->n_batches].read)
             st = order_next_batch(c, feed, &more, err);
-        else if (c->feed && has_room(c, c->batch_bytes))
+        else if (c->feed && feed->fill && has_room(c, c->batch_bytes))
+            fill_next_batch(c);
+        else if (can_read(c))
             read_next_batch(c, &c->workers[0]);
         else if (c->n_ordered - c->n_taken > others / 2) /* the other threads have enough until this one is done */
             invert_next_batch(c, &c->workers[0]);

@@ -76,6 +76,9 @@ typedef struct gx_inverter_feed {
     /* Claim the next piece of input for an empty batch; false: there is none. Never called by two
      * threads at once; short. */
     bool (*claim)(void *user, gx_inverter_batch *batch);
+    /* If not NULL, pieces are not claimed. The caller's thread calls it to fill an empty batch with
+     * what a thread will then read; false: nothing is left. */
+    bool (*fill)(void *user, gx_inverter_batch *batch);
     /* Read the piece. thread: below gx_parallel_inverter_threads. Ends early when *stop is true. */
     void (*read)(void *user, uint32_t thread, gx_inverter_batch *batch, const atomic_bool *stop);
     /* On the caller's thread, in the order of claims: *n_docs of the batch's documents get docids,

@@ -350,7 +350,16 @@ gx_status gx_input_fill(gx_input *in, gx_error *err)
     do {
         if (in->eof)
             return GX_OK;
-        const gx_status st = append_block(in, err);
+        gx_status st = in->failed.status;
+        if (st)
+            gx_fail(err, st, "%s", in->failed.text);
+        else if ((st = append_block(in, &in->failed)) && in->end > have) { /* first what was read before */
+            in->failed.status = st;
+            return GX_OK;
+        } else if (st) {
+            gx_fail(err, st, "%s", in->failed.text);
+        }
+        in->failed.status = GX_OK;
         if (st) {
             in->eof = true; /* after an error the caller can only go on with the next file */
             in->begin = in->end = 0;
@@ -448,6 +457,19 @@ void gx_input_open_range(gx_input *in, const char *path, int fd, uint64_t begin,
     in->eof = false;
 }
 
+void gx_input_open_bytes(gx_input *in, const char *path, char *bytes, size_t n)
+{
+    gx_input_close(in);
+    in->path = path;
+    in->own = in->buf;
+    in->own_cap = in->cap;
+    in->ranged = true; /* no descriptor is the input's */
+    in->buf = bytes;
+    in->end = n;
+    in->cap = n + GX_INPUT_SLACK;
+    in->line = 1;
+}
+
 void gx_input_move(gx_input *to, gx_input *from)
 {
     *to = *from;
@@ -462,6 +484,12 @@ void gx_input_close(gx_input *in)
     close_layer(&in->layers[0]);
     if (in->fd > STDIN_FILENO && !in->ranged)
         close(in->fd);
+    if (in->ranged && in->fd < 0) { /* bytes in memory */
+        in->buf = in->own;
+        in->cap = in->own_cap;
+        in->own = NULL;
+    }
+    in->failed.status = GX_OK;
     in->ranged = false;
     in->n_block = 0;
     in->fd = -1;

@@ -34,6 +34,7 @@ typedef struct gx_input {
     uint64_t nul_bytes, first_nul; /* NUL bytes; the position of the first */
 
     uint64_t too_long; /* records refused because they have more than max_record bytes */
+    gx_error failed;   /* met behind the window's bytes; the next gx_input_fill returns it. GX_OK: none */
 
     /* The owner sets max_record, latin1, binary, members, cancel and user before the first open. */
     size_t max_record;          /* most bytes of a record */
@@ -47,6 +48,8 @@ typedef struct gx_input {
     int fd;           /* -1: no file is open */
     bool ranged;      /* only bytes [at, to) of the file are read, whose descriptor is the caller's */
     uint64_t at, to;
+    char *own; /* the buffer, while the window is on bytes in memory */
+    size_t own_cap;
     struct gx_input_layer {
         struct gx_unpack *unpack; /* NULL: it is not compressed */
         char *raw;                /* compressed bytes */
@@ -76,6 +79,9 @@ void gx_input_move(gx_input *to, gx_input *from);
  * compressed, whose descriptor fd stays the caller's. It is read by pread, so that several inputs
  * can share it. The window is empty, and lines count from 1. end may lie behind the file's end. */
 void gx_input_open_range(gx_input *in, const char *path, int fd, uint64_t begin, uint64_t end);
+/* The same with n bytes in memory, which the reader may change, and GX_INPUT_SLACK more behind them
+ * that may be read. Until gx_input_close the window is on them; no byte is counted. */
+void gx_input_open_bytes(gx_input *in, const char *path, char *bytes, size_t n);
 void gx_input_close(gx_input *in); /* close the file; the totals and the buffer stay */
 void gx_input_free(gx_input *in);  /* close the file and free everything */
 

@@ -18,6 +18,9 @@ struct gx_line_cuts {
     bool of_lines;     /* records are lines */
     bool plain;        /* a document's id is the number of its line, over all files */
     bool cut;          /* no piece is left */
+    gx_source *stream; /* whose rest is a stream; NULL: pieces are read from the file */
+    gx_scratch rest;   /* of a stream: the beginning of a line that is not whole */
+    bool dropping;     /* of a stream: the rest is of a line that is too long, whose end goes */
     uint64_t lines;    /* before the piece whose turn it is */
 };
 
@@ -57,6 +60,80 @@ bool gx_line_cuts_claim(gx_line_cuts *c, gx_line_piece *p)
     c->cut = p->end >= c->size;
     if (c->cut)
         p->end = UINT64_MAX; /* and what has been appended since */
+    return true;
+}
+
+/* ---- a stream ---- */
+
+bool gx_line_cuts_is_stream(const gx_line_cuts *c)
+{
+    return c->stream;
+}
+
+/* Append n bytes of the stream to the piece. *line is where its last line begins, which is not whole.
+ * Of a line that is too long one byte more is kept than it may have. false: no memory. */
+static bool append_stream(gx_line_cuts *c, gx_line_piece *p, const char *bytes, size_t n, size_t *line)
+{
+    const size_t most = c->stream->in.max_record;
+    if (c->dropping) {
+        const char *end = memchr(bytes, '\n', n);
+        const size_t gone = end ? (size_t)(end - bytes) : n;
+        bytes += gone;
+        n -= gone;
+        c->dropping = !end;
+    }
+    if (!gx_scratch_add(&p->raw, bytes, n))
+        return false;
+    const char *last = n ? memrchr(p->raw.p + p->raw.n - n, '\n', n) : NULL;
+    if (last)
+        *line = (size_t)(last + 1 - p->raw.p);
+    if (p->raw.n - *line > most) {
+        p->raw.n = *line + most + 1;
+        c->dropping = true;
+    }
+    return true;
+}
+
+/* Read until the piece has a whole line and is long enough, or the stream ends or fails. */
+static bool read_stream(gx_line_cuts *c, gx_line_piece *p, size_t *line)
+{
+    gx_input *in = &c->stream->in;
+    for (;;) {
+        const size_t n = in->end - in->begin;
+        if (!append_stream(c, p, in->buf + in->begin, n, line))
+            return false;
+        gx_input_consume(in, n);
+        if (in->eof)
+            *line = p->raw.n;
+        c->cut = in->eof;
+        if (c->cut || (*line && p->raw.n >= c->piece_bytes))
+            return true;
+        if (gx_input_fill(in, &p->failed)) { /* the line that is not whole is lost */
+            c->cut = true;
+            return true;
+        }
+    }
+}
+
+bool gx_line_cuts_fill(gx_line_cuts *c, gx_line_piece *p)
+{
+    size_t line = 0;
+    if (c->cut)
+        return false;
+    p->failed = (gx_error){0};
+    p->raw.n = 0;
+    bool memory = gx_scratch_add(&p->raw, c->rest.p, c->rest.n);
+    c->rest.n = 0;
+    memory = memory && read_stream(c, p, &line);
+    if (memory && !c->cut)
+        memory = gx_scratch_add(&c->rest, p->raw.p + line, p->raw.n - line);
+    p->raw.n = memory ? line : 0;
+    memory = memory && gx_scratch_reserve(&p->raw, GX_INPUT_SLACK);
+    if (memory)
+        memset(p->raw.p + p->raw.n, 0, GX_INPUT_SLACK);
+    else
+        gx_fail(&p->failed, GX_ENOMEM, "no memory to read %s", c->path);
+    p->bytes = 2 * p->raw.n;
     return true;
 }
 
@@ -102,10 +179,17 @@ void gx_line_cuts_read(gx_line_cuts *c, uint32_t number, gx_line_piece *p, const
     p->n_errors = 0;
     reader->counts = (gx_source_counts){0};
     reader->in.bytes = reader->in.raw_bytes = reader->in.nul_bytes = reader->in.too_long = 0;
-    gx_input_open_range(&reader->in, c->path, c->fd, p->begin, p->end);
+    if (c->stream)
+        gx_input_open_bytes(&reader->in, c->path, p->raw.p, p->raw.n);
+    else
+        gx_input_open_range(&reader->in, c->path, c->fd, p->begin, p->end);
     bool more = true, memory = true;
     while (more && memory && !atomic_load_explicit(stop, memory_order_relaxed))
         memory = read_record(reader, p, look, user, &more);
+    if (c->stream && memory && p->failed.status) {
+        ++p->n_errors;
+        memory = gx_doc_batch_add_error(&p->docs, &p->failed, reader->in.line);
+    }
     p->no_memory = !memory;
     p->counts = gx_source_get_counts(reader);
     p->docs.number = 0;
@@ -120,11 +204,16 @@ static bool is_of_lines(gx_source_format f)
     return f == GX_SOURCE_JSONL || f == GX_SOURCE_TSV || f == GX_SOURCE_VECTORS || f == GX_SOURCE_PLAIN;
 }
 
+static bool is_of_trec(gx_source_format f)
+{
+    return f == GX_SOURCE_TRECTEXT || f == GX_SOURCE_TRECWEB;
+}
+
 /* The formats whose first record must have been read: it may name the columns, or be the proof that
  * there is one. */
 static bool needs_first_record(gx_source_format f)
 {
-    return f == GX_SOURCE_TSV || f == GX_SOURCE_TRECTEXT || f == GX_SOURCE_TRECWEB;
+    return f == GX_SOURCE_TSV || is_of_trec(f);
 }
 
 bool gx_line_cuts_wait(const gx_source *s)
@@ -137,9 +226,8 @@ static bool can_cut(const gx_source *s, size_t least, uint64_t *at, uint64_t *si
 {
     struct stat st;
     const gx_input *in = &s->in;
-    if (!(is_of_lines(s->format) || s->format == GX_SOURCE_TRECTEXT || s->format == GX_SOURCE_TRECWEB) || in->archive ||
-        in->layers[0].unpack || in->latin1 || in->nul_bytes || in->fd < 0 || fstat(in->fd, &st) != 0 ||
-        !S_ISREG(st.st_mode))
+    if (!(is_of_lines(s->format) || is_of_trec(s->format)) || in->archive || in->layers[0].unpack || in->latin1 ||
+        in->nul_bytes || in->fd < 0 || fstat(in->fd, &st) != 0 || !S_ISREG(st.st_mode))
         return false;
     const off_t read_to = lseek(in->fd, 0, SEEK_CUR);
     if (read_to < 0 || (uint64_t)read_to < in->end - in->begin)
@@ -162,12 +250,12 @@ static gx_status open_reader(gx_source *reader, const gx_source *s, gx_error *er
     return gx_json_fields_parse(reader, err);
 }
 
-gx_status gx_line_cuts_open(gx_line_cuts **out, const gx_source *s, uint32_t n_readers, size_t piece_bytes,
+gx_status gx_line_cuts_open(gx_line_cuts **out, gx_source *s, bool stream, uint32_t n_readers, size_t piece_bytes,
                             gx_error *err)
 {
-    uint64_t at, size;
+    uint64_t at = 0, size = 0;
     *out = NULL;
-    if (!can_cut(s, LEAST_PIECES * piece_bytes, &at, &size))
+    if (!(stream ? is_of_lines(s->format) && !s->in.eof : can_cut(s, LEAST_PIECES * piece_bytes, &at, &size)))
         return GX_OK;
     gx_line_cuts *c = calloc(1, sizeof *c);
     if (!c || !(c->readers = calloc(n_readers, sizeof *c->readers))) {
@@ -176,6 +264,7 @@ gx_status gx_line_cuts_open(gx_line_cuts **out, const gx_source *s, uint32_t n_r
     }
     c->path = s->in.path;
     c->fd = s->in.fd;
+    c->stream = stream ? s : NULL;
     c->piece_bytes = piece_bytes;
     c->of_lines = is_of_lines(s->format);
     c->plain = s->format == GX_SOURCE_PLAIN;
@@ -193,9 +282,11 @@ gx_status gx_line_cuts_open(gx_line_cuts **out, const gx_source *s, uint32_t n_r
     return GX_OK;
 }
 
-void gx_line_cuts_take(gx_source *s)
+void gx_line_cuts_take(gx_line_cuts *c, gx_source *s)
 {
     const size_t unread = s->in.end - s->in.begin; /* the readers read it again */
+    if (c->stream)
+        return;
     s->in.bytes -= unread;
     s->in.raw_bytes -= unread;
     s->in.begin = s->in.end;
@@ -208,12 +299,14 @@ void gx_line_cuts_close(gx_line_cuts *c)
     for (uint32_t i = 0; i < c->n_readers; ++i)
         gx_source_free_buffers(&c->readers[i]);
     free(c->readers);
+    free(c->rest.p);
     free(c);
 }
 
 void gx_line_piece_free(gx_line_piece *p)
 {
     gx_doc_batch_free(&p->docs);
+    free(p->raw.p);
 }
 
 /* ---- a piece's turn ---- */
@@ -258,6 +351,8 @@ gx_status gx_line_cuts_error(const gx_line_cuts *c, const gx_line_piece *p, size
     const size_t path = strlen(c->path);
     const gx_status st = p->docs.docs[i].status;
     char *end;
+    if (c->stream && p->failed.status && i + 1 == p->docs.n) /* the source's own words */
+        return gx_fail(err, st, "%.*s", (int)n, words);
     if (n > path + 2 && memcmp(words, c->path, path) == 0 && words[path] == ':' && words[path + 1] >= '0' &&
         words[path + 1] <= '9') {
         const uint64_t line = strtoull(words + path + 1, &end, 10);

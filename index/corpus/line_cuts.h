@@ -1,8 +1,11 @@
 /* line_cuts.h: cut a large file into pieces, which several threads read. A piece ends where a record
- * does: with a line (jsonl, tsv, vectors, plain), or with </DOC> (trectext, trecweb).
+ * does: with a line (jsonl, tsv, vectors, plain), or with </DOC> (trectext, trecweb). What cannot be
+ * read from any place on, such as a compressed file or a pipe, is cut as a stream, if its records
+ * are lines: one thread reads its bytes, several split them to documents.
  *
  *   gx_line_cuts_open    the rest of a source's open file, from its first or second record on
  *   gx_line_cuts_claim   the next piece; one thread at a time
+ *   gx_line_cuts_fill    of a stream: the next piece's bytes
  *   gx_line_cuts_read    the piece's documents, with a reader of the thread's own
  *   gx_line_cuts_begin   in the order of the file: the piece's turn. Its counts become the source's
  *   gx_line_cuts_error   the error in the place of a bad document
@@ -21,6 +24,8 @@ typedef struct gx_line_cuts gx_line_cuts;
 
 typedef struct gx_line_piece {
     uint64_t begin, end; /* in the file; end UINT64_MAX: the file's end */
+    gx_scratch raw;      /* of a stream: the piece's bytes */
+    gx_error failed;     /* of a stream: an error behind them; GX_OK: none */
     size_t bytes;        /* that it has, as far as is known before it is read */
     gx_doc_batch docs;
     size_t n_errors;         /* in the place of documents */
@@ -33,16 +38,20 @@ typedef struct gx_line_piece {
 bool gx_line_cuts_wait(const gx_source *s);
 
 /* Pieces are of about piece_bytes; one is longer only if its last record is. *out is NULL where the
- * file cannot be cut (it is no regular file, or compressed, or of another format) or that would not
- * pay (the rest is short). The source is as it was until gx_line_cuts_take, which takes the rest of
+ * file cannot be cut, or not as a stream if `stream`, or that would not pay (the rest is short). The source is as it was until gx_line_cuts_take, which takes the rest of
  * the file from it. It stays open, with its file, until gx_line_cuts_close. GX_ENOMEM. */
-gx_status gx_line_cuts_open(gx_line_cuts **out, const gx_source *s, uint32_t n_readers, size_t piece_bytes,
+gx_status gx_line_cuts_open(gx_line_cuts **out, gx_source *s, bool stream, uint32_t n_readers, size_t piece_bytes,
                             gx_error *err);
-void gx_line_cuts_take(gx_source *s);
+void gx_line_cuts_take(gx_line_cuts *c, gx_source *s);
 void gx_line_cuts_close(gx_line_cuts *c); /* NULL is fine. No thread reads any more */
 
 /* Set begin and end of the next piece. false: there is none. */
 bool gx_line_cuts_claim(gx_line_cuts *c, gx_line_piece *p);
+
+/* Where the rest of the file is a stream, it is not claimed. The source's own thread reads and
+ * decompresses it, and fills one piece after another with its bytes. false: nothing is left. */
+bool gx_line_cuts_is_stream(const gx_line_cuts *c);
+bool gx_line_cuts_fill(gx_line_cuts *c, gx_line_piece *p);
 
 /* Called for each good document, before the piece gets its copy as document number p->docs.n.
  * GX_EINPUT: the document is refused; left_out of the error in its place is true, which is false

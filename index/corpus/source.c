@@ -436,7 +436,8 @@ static gx_status open_next_file(gx_source *s, gx_error *err)
         if ((st = gx_input_open(&s->in, s->file.path, err)) || s->in.archive)
             return st;
     }
-    s->first = s->may_cut = true;
+    s->first = s->may_cut = s->may_stream = true;
+    s->bytes_before = s->in.bytes;
     ++s->counts.files;
     if ((st = choose_format(s, err)) == GX_OK)
         s->reading = true;
@@ -461,6 +462,14 @@ static bool may_cut(gx_source *s)
 {
     const bool may = s->may_cut && !gx_line_cuts_wait(s);
     s->may_cut = s->may_cut && !may; /* it is tried once */
+    return may;
+}
+
+/* Whether the rest of the open file may be cut as a stream now: it has shown to be long. */
+static bool may_stream(gx_source *s, size_t piece_bytes)
+{
+    const bool may = s->may_stream && s->in.bytes - s->bytes_before >= 4 * piece_bytes;
+    s->may_stream = s->may_stream && !may; /* it is tried once */
     return may;
 }
 
@@ -525,11 +534,14 @@ gx_status gx_source_next_or_cut(gx_source *s, uint32_t n_readers, size_t piece_b
             return st;
         if (!s->reading)
             continue;
-        if (may_cut(s) && ((st = gx_line_cuts_open(cuts, s, n_readers, piece_bytes, err)) || *cuts)) {
-            if (*cuts)
-                gx_line_cuts_take(s);
+        if (may_cut(s))
+            st = gx_line_cuts_open(cuts, s, false, n_readers, piece_bytes, err);
+        else if (may_stream(s, piece_bytes))
+            st = gx_line_cuts_open(cuts, s, true, n_readers, piece_bytes, err);
+        if (*cuts)
+            gx_line_cuts_take(*cuts, s);
+        if (st || *cuts)
             return st;
-        }
         st = gx_source_read_record(s, &found, err);
         if (!st && !found)
             close_file(s);

@@ -75,7 +75,8 @@ struct gx_source {
     size_t max_vector;
     struct gx_csr *csr;            /* the open matrix, or NULL */
     struct gx_line_ranges *ranges; /* that threads read of the open file, or NULL */
-    bool may_cut;                  /* the open file's rest has not been tried to be cut to ranges */
+    bool may_cut, may_stream;      /* the open file's rest has not been tried to be cut, or as a stream */
+    uint64_t bytes_before;         /* in.bytes when the file's first bytes had been read */
 
     bool first;      /* no record of this file has been read */
     bool smart_open; /* the next document of format smart has begun, with smart_id on smart_line */

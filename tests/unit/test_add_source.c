@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "engine/gpuidx_advanced.h"
 #include "engine/random.h"
@@ -101,6 +102,27 @@ static void write_record(FILE *f, gx_source_format format, uint32_t number)
             fprintf(f, "%s\"t%u\": %u.%u", i ? ", " : "", term, draw(9), 1 + draw(8));
         fputs(kind == 6 ? ", \"u\": -1}}\n" : "}}\n", f);
     }
+}
+
+/* Compress the file, and change one of its bytes now and then. */
+static void compress_file(const char *path)
+{
+    static char bytes[4 << 20];
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    const size_t n = fread(bytes, 1, sizeof bytes, f);
+    fclose(f);
+    gzFile z = gzopen(path, "wb1");
+    assert_non_null(z);
+    assert_int_equal(gzwrite(z, bytes, (unsigned)n), (int)n);
+    assert_int_equal(gzclose(z), Z_OK);
+    if (draw(4) || !(f = fopen(path, "r+b")))
+        return;
+    struct stat st;
+    assert_int_equal(fstat(fileno(f), &st), 0);
+    assert_int_equal(fseek(f, (long)(st.st_size / 2 + draw((uint32_t)st.st_size / 2)), SEEK_SET), 0);
+    fputc((int)draw(256), f);
+    fclose(f);
 }
 
 static const char *write_corpus(const char *name, gx_source_format format, size_t bytes)
@@ -277,12 +299,16 @@ static void any_number_of_threads_makes_the_same_of_a_source(void **state)
     printf("seed %llu\n", (unsigned long long)random_state);
     for (int round = 0, n = rounds ? atoi(rounds) : 30; round < n; ++round) {
         const gx_source_format format = formats[round % 6];
-        const uint32_t threads = 1 + draw(16);
+        const uint32_t threads = 1 + draw(16), compressed = draw(3);
         setup with = {.in = GX_SOURCE_OPTIONS, .out = GX_BUILDER_OPTIONS};
         static const char *const names[] = {"a", "b", "c"};
         with.n_paths = 1 + draw(3);
-        for (size_t i = 0; i < with.n_paths; ++i)
+        for (size_t i = 0; i < with.n_paths; ++i) {
             with.paths[i] = write_corpus(names[i], format, 1000 + draw(draw(4) ? 900000 : 100000));
+            if (compressed == 0)
+                compress_file(with.paths[i]);
+        }
+        with.in.latin1 = draw(5) == 0; /* read as a stream, too */
         with.in.format = format;
         with.in.columns = format == GX_SOURCE_TSV ? "id,year,title,text" : NULL;
         with.in.max_record = draw(3) ? 0 : 4000;
