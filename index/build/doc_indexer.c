@@ -177,12 +177,13 @@ static gx_status spill_if_full(gx_doc_indexer *v, gx_error *err)
     return st;
 }
 
-gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_document *doc, uint32_t *n_tokens,
-                             gx_error *err)
+gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_document *doc, bool follows,
+                             uint32_t *n_tokens, gx_error *err)
 {
     gx_status st;
     uint64_t n = 0;
-    v->stamp = gx_clock_seconds();
+    if (!follows)
+        v->stamp = gx_clock_seconds();
     if (doc->vector) {
         n = doc->n_vector;
         st = add_vector(v, docid, doc->vector, doc->n_vector);

@@ -27,10 +27,11 @@ void gx_doc_indexer_close(gx_doc_indexer *v);
 
 /* Index the document as docid, which is higher than all before. *n_tokens becomes its length. If
  * doc->vector is not NULL, the postings are its terms, none of them twice, with the bits of their
- * weights (quantizer.h) as tfs, and the text is not analysed. After
+ * weights (quantizer.h) as tfs, and the text is not analysed. follows:
+ * the last call has only just returned, so that the clock need not be read. After
  * a failure the only valid call is close. GX_EIO, GX_ENOMEM. */
-gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_document *doc, uint32_t *n_tokens,
-                             gx_error *err);
+gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_document *doc, bool follows,
+                             uint32_t *n_tokens, gx_error *err);
 
 /* No more documents follow: free the term cache, finish the postings buffer. GX_EIO, GX_ENOMEM. */
 gx_status gx_doc_indexer_finish(gx_doc_indexer *v, gx_error *err);

@@ -9,7 +9,7 @@
 #include "engine/status.h"
 #include "index/format.h"
 
-#define MAX_KEPT_WORDS (1u << 20) /* words; memory for more is not kept */
+#define MAX_KEPT_WORDS (1u << 16) /* words; memory for more is not kept */
 
 const char *gx_show_term(const char *term, size_t len, char buffer[64])
 {

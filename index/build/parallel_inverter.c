@@ -9,7 +9,7 @@
 #include "engine/parallel.h"
 #include "engine/status.h"
 
-#define MAX_BATCH (512u << 10) /* bytes of documents */
+#define MAX_BATCH (1u << 20) /* bytes of documents */
 
 typedef gx_inverter_batch batch;
 
@@ -108,14 +108,16 @@ static gx_status invert_batch(gx_parallel_inverter *c, worker *m, batch *b, gx_e
     gx_doc_batch *const docs = &b->piece.docs;
     uint32_t docid = b->first;
     gx_status st = GX_OK;
+    bool follows = false;
     for (size_t i = 0; i < docs->n && st == GX_OK && !atomic_load_explicit(&c->stop, memory_order_relaxed); ++i) {
         gx_batch_document *const d = &docs->docs[i];
         gx_document doc;
         if (d->left_out || d->status != GX_OK)
             continue;
         st = gx_doc_batch_get(docs, i, &m->parts, &doc)
-                 ? gx_doc_indexer_add(m->indexer, docid++, &doc, &d->n_tokens, err)
+                 ? gx_doc_indexer_add(m->indexer, docid++, &doc, follows, &d->n_tokens, err)
                  : gx_doc_indexer_no_memory(err);
+        follows = true;
     }
     return st;
 }
@@ -392,7 +394,7 @@ static gx_status add_unbatched(gx_parallel_inverter *c, const gx_document *doc, 
 {
     uint32_t n_tokens;
     gx_doc_indexer *v = c->workers[0].indexer;
-    gx_status st = gx_doc_indexer_add(v, c->n_docs, doc, &n_tokens, err);
+    gx_status st = gx_doc_indexer_add(v, c->n_docs, doc, false, &n_tokens, err);
     if (st != GX_OK)
         return st;
     const double t = gx_doc_indexer_stamp(v);

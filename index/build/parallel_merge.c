@@ -8,6 +8,9 @@
 #include "engine/status.h"
 #include "index/build/stages.h"
 
+/* Outputs wait for the one that comes first, which may be of a list as long as many ranges. */
+#define OUTPUTS_A_THREAD 8u
+
 typedef struct output {
     void *sink_output;
     double seconds;
@@ -118,7 +121,7 @@ gx_status gx_parallel_merge(gx_postings_buffer *const *buffers, uint32_t n, uint
     if (st != GX_OK)
         return st;
     const uint32_t n_threads = threads < c.n_ranges ? threads : c.n_ranges;
-    if ((st = open_outputs(&c, n_threads == 1 ? 1 : 2 * n_threads, err)) == GX_OK) {
+    if ((st = open_outputs(&c, n_threads == 1 ? 1 : OUTPUTS_A_THREAD * n_threads, err)) == GX_OK) {
         pthread_mutex_init(&c.lock, NULL);
         pthread_cond_init(&c.room, NULL);
         gx_parallel_run(n_threads, merge_thread, &c); /* the last to be done has taken what was left */

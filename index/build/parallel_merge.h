@@ -5,7 +5,7 @@
  *   output sink.drain_output receives the outputs in the order of the ranges, from one thread at a
  *   time
  *
- * The outputs form a ring: range i uses output i % n_products, which waits there until its turn.
+ * The outputs form a ring: range i uses output i % n_outputs, which waits there until its turn.
  */
 #ifndef GX_INDEX_BUILD_PARALLEL_MERGE_H
 #define GX_INDEX_BUILD_PARALLEL_MERGE_H

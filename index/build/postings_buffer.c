@@ -336,6 +336,70 @@ void gx_postings_buffer_decode(const gx_postings_buffer *inv, const list *l, uin
     }
 }
 
+/* A list that is decoded chunk by chunk. */
+typedef struct chunk_decoder {
+    const held_list *of;
+    const uint8_t *chunk, *p;
+    uint32_t doc, done, chunks; /* the next posting's docid; postings decoded; chunks before this one */
+} chunk_decoder;
+
+/* Decode the chunk's postings. false: they are the list's last but one, and with the pending one all
+ * is decoded. */
+static bool decode_chunk(chunk_decoder *d, uint32_t *docids, uint32_t *tfs)
+{
+    const list *l = d->of->l;
+    const uint8_t *p = d->p;
+    uint32_t doc = d->doc, i = d->of->at + d->done;
+    const uint32_t end = d->of->at + l->df - 1;
+    for (; i < end && *p; ++i) {
+        uint64_t v = *p++, tf = 1;
+        if (v >= 128)
+            p = get_vbyte(p - 1, &v);
+        docids[i] = doc;
+        doc += (uint32_t)(v >> 1);
+        if (!(v & 1)) {
+            tf = *p++;
+            if (tf >= 128)
+                p = get_vbyte(p - 1, &tf);
+        }
+        tfs[i] = (uint32_t)tf;
+    }
+    if (i == end) {
+        docids[end] = l->doc;
+        tfs[end] = l->tf;
+        return false;
+    }
+    uint32_t next;
+    memcpy(&next, d->chunk + chunk_bytes(d->chunks++) - 4, 4);
+    d->p = d->chunk = chunk_at(d->of->inv, next);
+    __builtin_prefetch(d->chunk);
+    d->doc = doc;
+    d->done = i - d->of->at;
+    return true;
+}
+
+#define DECODED_TOGETHER 32u
+
+void gx_postings_buffer_decode_many(const held_list *lists, uint32_t n, uint32_t *docids, uint32_t *tfs)
+{
+    chunk_decoder open[DECODED_TOGETHER];
+    for (uint32_t first = 0, some; first < n; first += some) {
+        some = n - first < DECODED_TOGETHER ? n - first : DECODED_TOGETHER;
+        uint32_t n_open = 0;
+        for (uint32_t i = 0; i < some; ++i) {
+            const held_list *h = &lists[first + i];
+            uint64_t doc = 0;
+            const uint8_t *chunk = h->l->df > 1 ? chunk_at(h->inv, h->l->first) : NULL,
+                          *p = chunk ? get_vbyte(chunk, &doc) : NULL;
+            open[n_open++] = (chunk_decoder){h, chunk, p, (uint32_t)doc, 0, 0};
+        }
+        while (n_open)
+            for (uint32_t i = 0; i < n_open; ++i)
+                if (!decode_chunk(&open[i], docids, tfs))
+                    open[i--] = open[--n_open];
+    }
+}
+
 /* ---- byte order ---- */
 
 static int compare_keys(const void *pa, const void *pb, void *strings)

@@ -134,11 +134,20 @@ static inline int compare_terms(const void *a, size_t a_len, const void *b, size
     return c ? c : (a_len > b_len) - (a_len < b_len);
 }
 
+/* Bring a list's state and its term into the cache. */
+static inline void prefetch_list(const gx_postings_buffer *inv, const sort_key *key)
+{
+    __builtin_prefetch(&inv->lists[key->number]);
+    __builtin_prefetch(inv->strings + key->string);
+}
+
+#define PREFETCHED_LISTS 16u
+
 /* The lists that come after the i-th in byte order, on their way into the cache. */
 static inline void prefetch_lists(const gx_postings_buffer *inv, const sort_key *keys, uint32_t i)
 {
-    if (i + 16 < inv->n_lists)
-        __builtin_prefetch(&inv->lists[keys[i + 16].number]);
+    if (i + PREFETCHED_LISTS < inv->n_lists)
+        prefetch_list(inv, &keys[i + PREFETCHED_LISTS]);
     if (i + 8 < inv->n_lists && inv->lists[keys[i + 8].number].df > 1)
         __builtin_prefetch(chunk_at(inv, inv->lists[keys[i + 8].number].first));
 }
@@ -149,6 +158,17 @@ void gx_postings_free(postings *p);
 
 /* docids[df] and tfs[df] of a list that is held. */
 void gx_postings_buffer_decode(const gx_postings_buffer *inv, const list *l, uint32_t *docids, uint32_t *tfs);
+
+/* A list of a term that several buffers hold; its postings go to docids and tfs from `at` on. */
+typedef struct held_list {
+    const gx_postings_buffer *inv;
+    const list *l;
+    uint32_t at;
+} held_list;
+
+/* Decode n lists, a chunk of each in turn: while one chunk is decoded, the next ones of the other
+ * lists are on their way into the cache. */
+void gx_postings_buffer_decode_many(const held_list *lists, uint32_t n, uint32_t *docids, uint32_t *tfs);
 
 /* The lists keys[begin, end) of all the buffer's sorted keys. */
 typedef struct key_range {

@@ -79,6 +79,7 @@ static bool advance_in_memory(cursor *c)
     const gx_postings_buffer *inv = c->inv;
     while (c->at_key < c->end_key) {
         prefetch_lists(inv, inv->keys, c->at_key);
+        c->prefix = inv->keys[c->at_key].prefix;
         c->l = &inv->lists[inv->keys[c->at_key++].number];
         if (c->l->df == 0)
             continue;
@@ -96,9 +97,7 @@ static gx_status advance_cursor(cursor *c, bool *more, gx_error *err)
 {
     gx_status st = GX_OK;
     *more = c->run ? c->at < c->n || c->next < c->end : advance_in_memory(c);
-    if (*more && c->run)
-        st = advance_run(c, err);
-    if (*more && st == GX_OK)
+    if (*more && c->run && (st = advance_run(c, err)) == GX_OK)
         c->prefix = prefix_of(c->term, c->len);
     return st;
 }
@@ -125,12 +124,9 @@ static void sift_down(cursor **heap, uint32_t n, uint32_t i)
     heap[i] = c;
 }
 
+/* Decode a run's entry. */
 static void decode_entry(const cursor *c, uint32_t *docids, uint32_t *tfs)
 {
-    if (!c->run) {
-        gx_postings_buffer_decode(c->inv, c->l, docids, tfs);
-        return;
-    }
     const uint8_t *p = c->term + c->len;
     uint32_t doc = 0;
     for (uint32_t i = 0; i < c->df; ++i) {
@@ -153,7 +149,8 @@ typedef struct part {
 struct gx_postings_merger {
     cursor *cursors, **heap; /* [n_cursors] */
     part *parts;             /* [n_cursors] */
-    uint32_t n_cursors, n_heap;
+    held_list *held;         /* [n_cursors] of the term at hand, to be decoded */
+    uint32_t n_cursors, n_heap, n_held;
     size_t window; /* bytes, of a run's cursor */
     uint8_t *term; /* [65536] */
     postings pieces, whole;
@@ -200,22 +197,44 @@ static void merge_parts(gx_postings_merger *m, uint32_t n)
     }
 }
 
-/* The list of the term that comes first, from all cursors that have it, decoded in their order. */
+/* Add postings [at, *df) of m->pieces to the parts, of which there are *n. */
+static void add_part(gx_postings_merger *m, uint32_t at, uint64_t df, uint32_t *n)
+{
+    const uint32_t *const docids = m->pieces.docids;
+    if (at && docids[at - 1] < docids[at])
+        m->parts[*n - 1].end = (uint32_t)df;
+    else
+        m->parts[(*n)++] = (part){at, (uint32_t)df, docids[at]};
+}
+
+/* Decode the lists that wait for it, and add them to the parts. */
+static void decode_held(gx_postings_merger *m, uint32_t *n_parts)
+{
+    gx_postings_buffer_decode_many(m->held, m->n_held, m->pieces.docids, m->pieces.tfs);
+    for (uint32_t i = 0; i < m->n_held; ++i)
+        add_part(m, m->held[i].at, (uint64_t)m->held[i].at + m->held[i].l->df, n_parts);
+    m->n_held = 0;
+}
+
+/* The list of the term that comes first, from all cursors that have it, in their order. What runs
+ * have is decoded at once, for their windows move on. Lists that are held are decoded together. */
 static gx_status merge_list(gx_postings_merger *m, size_t len, const postings **out, uint64_t *df, gx_error *err)
 {
     uint32_t n_parts = 0;
     *df = 0;
     do {
         cursor *const c = m->heap[0];
+        const uint32_t at = (uint32_t)*df;
         if (*df + c->df > UINT32_MAX || !gx_postings_reserve(&m->pieces, *df + c->df))
             return gx_postings_no_memory(err);
-        const uint32_t at = (uint32_t)*df, *const docids = m->pieces.docids;
-        decode_entry(c, m->pieces.docids + at, m->pieces.tfs + at);
         *df += c->df;
-        if (at && docids[at - 1] < docids[at])
-            m->parts[n_parts - 1].end = (uint32_t)*df;
-        else
-            m->parts[n_parts++] = (part){at, (uint32_t)*df, docids[at]};
+        if (c->run) {
+            decode_held(m, &n_parts);
+            decode_entry(c, m->pieces.docids + at, m->pieces.tfs + at);
+            add_part(m, at, *df, &n_parts);
+        } else {
+            m->held[m->n_held++] = (held_list){c->inv, c->l, at};
+        }
         bool more;
         const gx_status st = advance_cursor(c, &more, err);
         if (st != GX_OK)
@@ -225,6 +244,7 @@ static gx_status merge_list(gx_postings_merger *m, size_t len, const postings **
         if (m->n_heap)
             sift_down(m->heap, m->n_heap, 0);
     } while (m->n_heap && compare_terms(m->heap[0]->term, m->heap[0]->len, m->term, len) == 0);
+    decode_held(m, &n_parts);
     *out = &m->pieces;
     if (n_parts == 1)
         return GX_OK;
@@ -278,6 +298,8 @@ static gx_status begin_range(cursor *c, gx_term_range range, bool *more, gx_erro
     if (!c->run) {
         c->at_key = find_key(inv, range.from);
         c->end_key = range.to ? find_key(inv, range.to) : inv->n_lists;
+        for (uint32_t i = c->at_key; i < c->end_key && i < c->at_key + PREFETCHED_LISTS; ++i)
+            prefetch_list(inv, &inv->keys[i]);
         return advance_cursor(c, more, err);
     }
     const mark *const marks = inv->marks + c->run->first_mark;
@@ -316,7 +338,7 @@ gx_status gx_postings_merger_run(gx_postings_merger *m, gx_term_range range, gx_
                                        &(key_range){first->inv->keys, find_key(first->inv, range.from),
                                                     range.to ? find_key(first->inv, range.to) : first->inv->n_lists},
                                        &m->whole, fn, user, err);
-    m->n_heap = 0;
+    m->n_heap = m->n_held = 0;
     for (uint32_t i = 0; i < m->n_cursors; ++i) {
         bool more;
         const gx_status st = begin_range(&m->cursors[i], range, &more, err);
@@ -344,8 +366,11 @@ static gx_status new_merger(gx_postings_merger **out, uint64_t n_cursors, gx_err
     m->cursors = calloc(n_cursors, sizeof *m->cursors);
     m->heap = calloc(n_cursors, sizeof *m->heap);
     m->parts = calloc(n_cursors, sizeof *m->parts);
+    m->held = calloc(n_cursors, sizeof *m->held);
     m->term = malloc(65536);
-    return n_cursors <= UINT32_MAX && m->cursors && m->heap && m->parts && m->term ? GX_OK : gx_postings_no_memory(err);
+    return n_cursors <= UINT32_MAX && m->cursors && m->heap && m->parts && m->held && m->term
+               ? GX_OK
+               : gx_postings_no_memory(err);
 }
 
 /* The next cursor: over a run, or, NULL, over what the buffer holds. */
@@ -405,6 +430,7 @@ void gx_postings_merger_close(gx_postings_merger *m)
     free(m->cursors);
     free(m->heap);
     free(m->parts);
+    free(m->held);
     free(m->term);
     gx_postings_free(&m->pieces);
     gx_postings_free(&m->whole);

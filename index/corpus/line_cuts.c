@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/grow.h"
+
 #define LEAST_PIECES 4u /* shorter rests of a file are not cut */
 
 struct gx_line_cuts {
@@ -183,7 +185,7 @@ void gx_line_cuts_read(gx_line_cuts *c, uint32_t number, gx_line_piece *p, const
         gx_input_open_bytes(&reader->in, c->path, p->raw.p, p->raw.n);
     else
         gx_input_open_range(&reader->in, c->path, c->fd, p->begin, p->end);
-    bool more = true, memory = true;
+    bool more = true, memory = gx_reserve(&p->docs.bytes, &p->docs.max_bytes, p->bytes / (c->stream ? 2 : 1), 1);
     while (more && memory && !atomic_load_explicit(stop, memory_order_relaxed))
         memory = read_record(reader, p, look, user, &more);
     if (c->stream && memory && p->failed.status) {
