@@ -21,7 +21,8 @@ struct gx_section_writer {
     gx_atomic_file out;
     gx_section table[GX_MAX_SECTIONS_WRITTEN];
     uint32_t n, most;
-    gx_section *section; /* the current one, or NULL */
+    gx_section *section;  /* the current one, or NULL */
+    gx_section_part kind; /* of a part; GX_SECTION_WHOLE: of the writer itself, too */
     int fd;
     const char *path;
     uint64_t at;      /* where the next byte goes */
@@ -61,11 +62,13 @@ static gx_status flush_buffer(gx_section_writer *s, gx_error *err)
 {
     if (s->n_buffer == 0)
         return GX_OK;
-    gx_hasher_add(s->hash, s->buffer + s->n_hashed, s->n_buffer - s->n_hashed);
-    const int e = gx_pwrite_all(s->fd, s->buffer, s->n_buffer, s->written);
+    if (s->kind != GX_SECTION_SLICE)
+        gx_hasher_add(s->hash, s->buffer + s->n_hashed, s->n_buffer - s->n_hashed);
+    const int e = s->kind != GX_SECTION_HASH ? gx_pwrite_all(s->fd, s->buffer, s->n_buffer, s->written) : 0;
     /* The disk begins with this piece now, so that little is left for the sync at the end. Whether
      * it does so is of no concern. */
-    (void)sync_file_range(s->fd, (off_t)s->written, (off_t)s->n_buffer, SYNC_FILE_RANGE_WRITE);
+    if (s->kind != GX_SECTION_HASH)
+        (void)sync_file_range(s->fd, (off_t)s->written, (off_t)s->n_buffer, SYNC_FILE_RANGE_WRITE);
     s->written += s->n_buffer;
     s->n_buffer = s->n_hashed = 0;
     return e ? gx_fail(err, GX_EIO, "cannot write %s: %s", s->path, strerror(e)) : GX_OK;
@@ -92,8 +95,14 @@ gx_status gx_section_writer_add(gx_section_writer *s, const void *data, size_t n
 
 gx_status gx_section_writer_add_spool(gx_section_writer *s, const gx_spool *from, gx_error *err)
 {
-    const uint64_t bytes = gx_spool_bytes(from);
-    for (uint64_t at = 0; at < bytes;) {
+    return gx_section_writer_add_spooled(s, from, 0, gx_spool_bytes(from), err);
+}
+
+gx_status gx_section_writer_add_spooled(gx_section_writer *s, const gx_spool *from, uint64_t offset, uint64_t n,
+                                        gx_error *err)
+{
+    const uint64_t bytes = offset + n;
+    for (uint64_t at = offset; at < bytes;) {
         gx_status st = s->n_buffer == BUFFER_BYTES ? flush_buffer(s, err) : GX_OK;
         if (st != GX_OK)
             return st;
@@ -161,32 +170,39 @@ gx_status gx_section_writer_begin(gx_section_writer *s, uint32_t kind, uint64_t 
     return st;
 }
 
-gx_status gx_section_writer_split(gx_section_writer **out, gx_section_writer *s, uint32_t kind, uint64_t param,
+gx_status gx_section_writer_split(gx_section **section, gx_section_writer *s, uint32_t kind, uint64_t param,
                                   uint64_t bytes, gx_error *err)
 {
     static const uint8_t zeros[GX_ALIGN];
-    gx_section *section = NULL;
-    *out = NULL;
+    *section = NULL;
     end_section(s);
     gx_status st = gx_section_writer_add(s, zeros, (size_t)(-s->at % GX_ALIGN), err);
     if (st == GX_OK)
         st = flush_buffer(s, err);
     if (st == GX_OK)
-        st = add_section(s, kind, param, &section, err);
+        st = add_section(s, kind, param, section, err);
     if (st != GX_OK)
         return st;
+    (*section)->bytes = bytes;
+    s->at += bytes;
+    s->written = s->at;
+    return GX_OK;
+}
+
+gx_status gx_section_writer_open_part(gx_section_writer **out, const gx_section_writer *s, gx_section *section,
+                                      gx_section_part kind, uint64_t from, gx_error *err)
+{
     gx_section_writer *part = calloc(1, sizeof *part);
+    *out = NULL;
     if (!part || !(part->hash = gx_hasher_open()) || !(part->buffer = malloc(BUFFER_BYTES))) {
         gx_section_writer_close_part(part);
         return gx_fail(err, GX_ENOMEM, "out of memory");
     }
     part->section = section;
+    part->kind = kind;
     part->fd = s->fd;
     part->path = s->path;
-    part->at = part->written = s->at;
-    section->bytes = bytes;
-    s->at += bytes;
-    s->written = s->at;
+    part->at = part->written = section->offset + from;
     *out = part;
     return GX_OK;
 }
@@ -194,10 +210,13 @@ gx_status gx_section_writer_split(gx_section_writer **out, gx_section_writer *s,
 gx_status gx_section_writer_join(gx_section_writer *part, gx_error *err)
 {
     const gx_status st = flush_buffer(part, err);
-    if (st == GX_OK && part->at != part->section->offset + part->section->bytes)
+    const gx_section *section = part->section;
+    if (st != GX_OK || part->kind == GX_SECTION_SLICE)
+        return st;
+    if (part->at != section->offset + section->bytes)
         return gx_fail(err, GX_EINTERNAL, "%s: a section is not as long as announced", part->path);
     end_section(part);
-    return st;
+    return GX_OK;
 }
 
 void gx_section_writer_close_part(gx_section_writer *part)

@@ -21,6 +21,8 @@ gx_status gx_section_writer_open(gx_section_writer **out, const char *path, bool
 gx_status gx_section_writer_begin(gx_section_writer *s, uint32_t kind, uint64_t param, gx_error *err);
 gx_status gx_section_writer_add(gx_section_writer *s, const void *data, size_t n, gx_error *err);
 gx_status gx_section_writer_add_spool(gx_section_writer *s, const gx_spool *from, gx_error *err);
+gx_status gx_section_writer_add_spooled(gx_section_writer *s, const gx_spool *from, uint64_t offset, uint64_t n,
+                                        gx_error *err);
 
 /* Reserve n <= GX_SECTION_WRITER_RESERVE bytes at *room. The caller writes there, then counts what
  * it wrote with gx_section_writer_commit. */
@@ -29,12 +31,21 @@ gx_status gx_section_writer_reserve(gx_section_writer *s, size_t n, uint8_t **ro
 void gx_section_writer_commit(gx_section_writer *s, size_t n);
 uint64_t gx_section_writer_section_bytes(const gx_section_writer *s); /* of the current section */
 
-/* End the current section, if any. Begin one of exactly so many bytes, which a thread puts together
- * by a part: the functions above but gx_section_writer_begin write to it, then
- * gx_section_writer_join ends it. Parts may be written at once, and the next section be begun
- * meanwhile. Between gx_section_writer_split and the next begin nothing is written to s itself. */
-gx_status gx_section_writer_split(gx_section_writer **part, gx_section_writer *s, uint32_t kind, uint64_t param,
+/* End the current section, if any. Begin one of exactly so many bytes, which threads put together by
+ * parts: the functions above but gx_section_writer_begin write to a part, then gx_section_writer_join
+ * ends it. Several parts, also of one section, may be written at once. Between
+ * gx_section_writer_split and the next begin nothing is written to s itself. */
+typedef enum gx_section_part {
+    GX_SECTION_WHOLE, /* what is added is written, and it is the whole section */
+    GX_SECTION_HASH,  /* it is the whole section, which is not written, but gets its checksum */
+    GX_SECTION_SLICE, /* what is added is written */
+} gx_section_part;
+
+gx_status gx_section_writer_split(gx_section **section, gx_section_writer *s, uint32_t kind, uint64_t param,
                                   uint64_t bytes, gx_error *err);
+/* A part of the section, from byte `from` on. GX_ENOMEM. */
+gx_status gx_section_writer_open_part(gx_section_writer **part, const gx_section_writer *s, gx_section *section,
+                                      gx_section_part kind, uint64_t from, gx_error *err);
 gx_status gx_section_writer_join(gx_section_writer *part, gx_error *err);
 void gx_section_writer_close_part(gx_section_writer *part); /* NULL is fine */
 

@@ -542,18 +542,26 @@ void gx_writer_set_unit(gx_writer *w, double unit)
 
 /* ---- the sections, put together ---- */
 
-/* A section that is put together by one of several threads. */
+/* A section behind the payload: a head, and then what a spool holds. */
 typedef struct section_job {
     gx_writer *w;
     uint32_t kind;
-    uint64_t param, bytes;
-    const gx_spool *spool; /* the section is what this, the strings or data [bytes] hold */
-    const spooled_strings *strings;
-    const void *data;
-    gx_section_writer *part;
+    uint64_t param, head_bytes;
+    const gx_spool *tail;           /* or NULL */
+    const spooled_strings *strings; /* whose ends are the head; NULL: the head is by the kind */
+    const char *meta;               /* of GX_SEC_META */
+    gx_section *section;
+} section_job;
+
+/* What a thread does of a section. */
+typedef struct section_task {
+    const section_job *job;
+    gx_section_part part;
+    bool head;
+    uint64_t from, n; /* of the tail */
     gx_status st;
     gx_error err;
-} section_job;
+} section_task;
 
 static uint64_t count_strings(const spooled_strings *p)
 {
@@ -567,16 +575,19 @@ static uint32_t width_of(const spooled_strings *p)
 
 static section_job spool_job(uint32_t kind, const gx_spool *spool)
 {
-    return (section_job){.kind = kind, .bytes = gx_spool_bytes(spool), .spool = spool};
+    return (section_job){.kind = kind, .tail = spool};
 }
 
 static section_job strings_job(uint32_t kind, const spooled_strings *p)
 {
     const uint32_t width = width_of(p);
-    return (section_job){.kind = kind,
-                         .param = width,
-                         .bytes = (count_strings(p) + 1) * width + gx_spool_bytes(&p->bytes),
-                         .strings = p};
+    return (section_job){
+        .kind = kind, .param = width, .head_bytes = (count_strings(p) + 1) * width, .tail = &p->bytes, .strings = p};
+}
+
+static uint64_t tail_bytes(const section_job *j)
+{
+    return j->tail ? gx_spool_bytes(j->tail) : 0;
 }
 
 /* Write where each string ends. */
@@ -602,12 +613,6 @@ static gx_status write_ends(gx_section_writer *s, const spooled_strings *p, gx_e
         at += some;
     }
     return st;
-}
-
-static gx_status write_strings(gx_section_writer *s, const spooled_strings *p, gx_error *err)
-{
-    const gx_status st = write_ends(s, p, err);
-    return st == GX_OK ? gx_section_writer_add_spool(s, &p->bytes, err) : st;
 }
 
 /* Which slots of the lexicon's table are taken: level 0 has a bit a slot, a level above a bit for
@@ -699,39 +704,41 @@ static gx_status write_term_hash(gx_section_writer *s, const gx_writer *w, gx_er
     return st;
 }
 
-static gx_status write_texts(gx_section_writer *s, const gx_writer *w, gx_error *err)
+static gx_status write_text_frames(gx_section_writer *s, const gx_writer *w, gx_error *err)
 {
     const gx_text_frame last = {gx_spool_bytes(&w->text), w->counts.n_docs, 0};
-    gx_status st = gx_section_writer_add_spool(s, &w->text_frames, err);
-    if (st == GX_OK)
-        st = gx_section_writer_add(s, &last, sizeof last, err);
-    return st == GX_OK ? gx_section_writer_add_spool(s, &w->text, err) : st;
+    const gx_status st = gx_section_writer_add_spool(s, &w->text_frames, err);
+    return st == GX_OK ? gx_section_writer_add(s, &last, sizeof last, err) : st;
 }
 
-static gx_status fill_section(const section_job *j, gx_error *err)
+static gx_status write_head(gx_section_writer *s, const section_job *j, gx_error *err)
 {
-    return j->kind == GX_SEC_TERM_HASH ? write_term_hash(j->part, j->w, err)
-           : j->kind == GX_SEC_TEXT    ? write_texts(j->part, j->w, err)
-           : j->strings                ? write_strings(j->part, j->strings, err)
-           : j->spool                  ? gx_section_writer_add_spool(j->part, j->spool, err)
-                                       : gx_section_writer_add(j->part, j->data, j->bytes, err);
+    return j->strings                    ? write_ends(s, j->strings, err)
+           : j->kind == GX_SEC_TERM_HASH ? write_term_hash(s, j->w, err)
+           : j->kind == GX_SEC_TEXT      ? write_text_frames(s, j->w, err)
+           : j->kind == GX_SEC_META      ? gx_section_writer_add(s, j->meta, strlen(j->meta), err)
+                                         : GX_OK;
 }
 
-static void run_job(void *user, uint32_t i)
+static void run_task(void *user, uint32_t i)
 {
-    section_job *j = ((section_job **)user)[i];
-    j->st = fill_section(j, &j->err);
-    if (j->st == GX_OK)
-        j->st = gx_section_writer_join(j->part, &j->err);
+    section_task *t = (section_task *)user + i;
+    const section_job *j = t->job;
+    gx_section_writer *part;
+    t->st = gx_section_writer_open_part(&part, j->w->sections, j->section, t->part,
+                                        t->head ? 0 : j->head_bytes + t->from, &t->err);
+    if (t->st == GX_OK && t->head)
+        t->st = write_head(part, j, &t->err);
+    if (t->st == GX_OK && t->n)
+        t->st = gx_section_writer_add_spooled(part, j->tail, t->from, t->n, &t->err);
+    if (t->st == GX_OK)
+        t->st = gx_section_writer_join(part, &t->err);
+    gx_section_writer_close_part(part);
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-    const section_job *const *x = a, *const *y = b;
-    return ((*x)->bytes < (*y)->bytes) - ((*x)->bytes > (*y)->bytes);
-}
-
-#define MAX_JOBS 16
+#define MAX_JOBS 16u
+#define SLICE_BYTES ((uint64_t)8 << 20)
+#define MAX_SLICES 16u /* of a section */
 
 /* The sections behind the payload, in their order in the file. Returns their number. */
 static uint32_t list_jobs(gx_writer *w, const char *meta, section_job jobs[MAX_JOBS])
@@ -744,10 +751,10 @@ static uint32_t list_jobs(gx_writer *w, const char *meta, section_job jobs[MAX_J
     jobs[n++] = spool_job(GX_SEC_DOCID_ENDS, &w->docid_ends);
     jobs[n++] = spool_job(GX_SEC_TF_ENDS, &w->tf_ends);
     jobs[n++] = spool_job(GX_SEC_DOC_LENS, &w->doc_lens);
-    jobs[n++] = (section_job){.kind = GX_SEC_META, .bytes = strlen(meta), .data = meta};
+    jobs[n++] = (section_job){.kind = GX_SEC_META, .head_bytes = strlen(meta), .meta = meta};
     jobs[n++] = strings_job(GX_SEC_TERMS, &w->terms);
     jobs[n++] = (section_job){
-        .kind = GX_SEC_TERM_HASH, .param = hash_bits, .bytes = sizeof(uint32_t) * ((uint64_t)1 << hash_bits)};
+        .kind = GX_SEC_TERM_HASH, .param = hash_bits, .head_bytes = sizeof(uint32_t) * ((uint64_t)1 << hash_bits)};
     jobs[n++] = strings_job(GX_SEC_DOC_IDS, &w->doc_ids);
     if (w->list_units)
         jobs[n++] = spool_job(GX_SEC_UNITS, &w->units);
@@ -756,29 +763,60 @@ static uint32_t list_jobs(gx_writer *w, const char *meta, section_job jobs[MAX_J
     if (w->store_text)
         jobs[n++] = (section_job){.kind = GX_SEC_TEXT,
                                   .param = n_frames,
-                                  .bytes = (n_frames + 1) * sizeof(gx_text_frame) + gx_spool_bytes(&w->text)};
+                                  .head_bytes = (n_frames + 1) * sizeof(gx_text_frame),
+                                  .tail = &w->text};
     for (uint32_t i = 0; i < n; ++i)
         jobs[i].w = w;
     return n;
 }
 
-/* Give each job its place in the file, then let threads do them, the largest first. */
+/* The tasks of a section: one for all, or, if it is large and there are threads, one for its
+ * checksum, and slices. Returns their number. */
+static uint32_t list_tasks(const section_job *j, section_task tasks[MAX_SLICES + 2])
+{
+    const uint64_t bytes = tail_bytes(j);
+    if (j->w->threads == 1 || bytes < 2 * SLICE_BYTES) {
+        tasks[0] = (section_task){.job = j, .part = GX_SECTION_WHOLE, .head = true, .n = bytes};
+        return 1;
+    }
+    uint32_t n = 0;
+    tasks[n++] = (section_task){.job = j, .part = GX_SECTION_HASH, .head = true, .n = bytes};
+    tasks[n++] = (section_task){.job = j, .part = GX_SECTION_SLICE, .head = true};
+    const uint64_t slice = bytes / MAX_SLICES < SLICE_BYTES ? SLICE_BYTES : bytes / MAX_SLICES + 1;
+    for (uint64_t at = 0; at < bytes; at += slice)
+        tasks[n++] = (section_task){
+            .job = j, .part = GX_SECTION_SLICE, .from = at, .n = bytes - at < slice ? bytes - at : slice};
+    return n;
+}
+
+static int largest_first(const void *a, const void *b)
+{
+    const section_task *x = a, *y = b;
+    const uint64_t n = x->n + (x->head ? x->job->head_bytes : 0), m = y->n + (y->head ? y->job->head_bytes : 0);
+    return (n < m) - (n > m);
+}
+
+/* Give each section its place in the file, then let threads put them together. */
 static gx_status run_jobs(gx_section_writer *s, const gx_writer *w, section_job *jobs, uint32_t n, gx_error *err)
 {
-    section_job *order[MAX_JOBS];
     gx_status st = GX_OK;
-    for (uint32_t i = 0; i < n && st == GX_OK; ++i)
-        st = gx_section_writer_split(&jobs[i].part, s, jobs[i].kind, jobs[i].param, jobs[i].bytes, err);
-    for (uint32_t i = 0; i < n; ++i)
-        order[i] = &jobs[i];
-    qsort(order, n, sizeof *order, by_bytes);
-    if (st == GX_OK)
-        gx_parallel_for(w->threads, n, run_job, order);
-    for (uint32_t i = 0; i < n; ++i) {
-        if (st == GX_OK && jobs[i].st != GX_OK)
-            st = gx_fail(err, jobs[i].st, "%s", jobs[i].err.text);
-        gx_section_writer_close_part(jobs[i].part);
+    uint32_t n_tasks = 0;
+    section_task *tasks = calloc(MAX_JOBS * (MAX_SLICES + 2), sizeof *tasks);
+    if (!tasks)
+        return gx_fail(err, GX_ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
+        section_job *j = &jobs[i];
+        st = gx_section_writer_split(&j->section, s, j->kind, j->param, j->head_bytes + tail_bytes(j), err);
+        if (st == GX_OK)
+            n_tasks += list_tasks(j, tasks + n_tasks);
     }
+    qsort(tasks, n_tasks, sizeof *tasks, largest_first);
+    if (st == GX_OK)
+        gx_parallel_for(w->threads, n_tasks, run_task, tasks);
+    for (uint32_t i = 0; i < n_tasks && st == GX_OK; ++i)
+        if (tasks[i].st != GX_OK)
+            st = gx_fail(err, tasks[i].st, "%s", tasks[i].err.text);
+    free(tasks);
     return st;
 }
 
