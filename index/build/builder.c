@@ -518,7 +518,9 @@ static gx_status order_document(feed *f, gx_inverter_batch *x, size_t i, gx_erro
 {
     gx_builder *b = f->builder;
     const gx_line_piece *p = &x->piece;
-    gx_batch_document *d = &p->docs.docs[i];
+    gx_batch_document *const d = &p->docs.docs[i];
+    size_t id_len;
+    const char *id = gx_doc_batch_id(&p->docs, i, &id_len);
     gx_document doc;
     gx_status st = GX_OK;
     bool skip = false;
@@ -528,8 +530,6 @@ static gx_status order_document(feed *f, gx_inverter_batch *x, size_t i, gx_erro
         st = gx_columns_set(b->columns, doc.values, doc.n_values, err);
     }
     char digits[GX_NUMBER_DIGITS];
-    const char *id = p->docs.bytes + d->begin;
-    size_t id_len = d->id_len;
     if (p->docs.numbered) {
         const size_t at = gx_write_number(digits, p->docs.number + d->line);
         id = digits + at;

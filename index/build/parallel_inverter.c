@@ -68,9 +68,7 @@ static void record_failure(gx_parallel_inverter *c, gx_status st, const gx_error
 /* Empty the batch. Free what a document longer than a whole batch has needed. */
 static void clear_batch(batch *b, size_t batch_bytes)
 {
-    if (b->piece.docs.max_bytes > 2 * batch_bytes)
-        gx_doc_batch_free(&b->piece.docs);
-    gx_doc_batch_clear(&b->piece.docs);
+    gx_line_piece_clear(&b->piece, 2 * batch_bytes);
     gx_document_pack_clear(&b->pack);
     b->read = b->done = false;
 }

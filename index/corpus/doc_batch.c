@@ -54,27 +54,42 @@ static bool append_parts(gx_doc_batch *b, const gx_document *doc)
     return true;
 }
 
+/* Where the string [n] is, which is copied unless it lies in raw. There is room. */
+static size_t place_string(gx_doc_batch *b, const char *p, size_t n, bool *is_raw)
+{
+    *is_raw = b->raw && p >= b->raw && p <= b->raw + b->n_raw;
+    if (*is_raw)
+        return (size_t)(p - b->raw);
+    append(b, p, n);
+    return b->n_bytes - n;
+}
+
 bool gx_doc_batch_add(gx_doc_batch *b, const gx_document *doc, uint64_t line)
 {
     static const char zeros[GX_NUMBER_DIGITS];
     const char *const id = b->numbered ? zeros : doc->id;
     const size_t id_len = b->numbered ? sizeof zeros : doc->id_len;
-    if (!reserve(b, id_len + doc->title_len + doc->text_len))
+    const size_t most = b->raw ? 0 : doc->title_len + doc->text_len;
+    gx_batch_document d = {.title_len = doc->title_len,
+                           .text_len = doc->text_len,
+                           .first_value = b->n_values,
+                           .first_weight = b->n_weights,
+                           .line = line,
+                           .id_len = (uint32_t)id_len,
+                           .n_values = doc->n_values,
+                           .n_vector = doc->n_vector,
+                           .has_title = doc->title != NULL,
+                           .has_vector = doc->vector != NULL};
+    if (!reserve(b, id_len + most))
         return false;
-    b->docs[b->n++] = (gx_batch_document){.begin = b->n_bytes,
-                                          .title_len = doc->title_len,
-                                          .text_len = doc->text_len,
-                                          .first_value = b->n_values,
-                                          .first_weight = b->n_weights,
-                                          .line = line,
-                                          .id_len = (uint32_t)id_len,
-                                          .n_values = doc->n_values,
-                                          .n_vector = doc->n_vector,
-                                          .has_title = doc->title != NULL,
-                                          .has_vector = doc->vector != NULL};
-    append(b, id, id_len);
-    append(b, doc->title, doc->title_len);
-    append(b, doc->text, doc->text_len);
+    d.id = place_string(b, id, id_len, &d.id_is_raw);
+    if (b->raw && !reserve(b, doc->title_len))
+        return false;
+    d.title = place_string(b, doc->title, doc->title_len, &d.title_is_raw);
+    if (b->raw && !reserve(b, doc->text_len))
+        return false;
+    d.text = place_string(b, doc->text, doc->text_len, &d.text_is_raw);
+    b->docs[b->n++] = d;
     return (doc->n_values == 0 && doc->n_vector == 0) || append_parts(b, doc);
 }
 
@@ -83,21 +98,25 @@ bool gx_doc_batch_add_error(gx_doc_batch *b, const gx_error *err, uint64_t line)
     const size_t n = strlen(err->text);
     if (!reserve(b, n))
         return false;
-    b->docs[b->n++] = (gx_batch_document){.begin = b->n_bytes, .text_len = n, .line = line, .status = err->status};
+    b->docs[b->n++] = (gx_batch_document){.text = b->n_bytes, .text_len = n, .line = line, .status = err->status};
     append(b, err->text, n);
     return true;
+}
+
+static const char *string_at(const gx_doc_batch *b, size_t at, bool is_raw)
+{
+    return (is_raw ? b->raw : b->bytes) + at;
 }
 
 bool gx_doc_batch_get(const gx_doc_batch *b, size_t i, gx_doc_parts *parts, gx_document *doc)
 {
     static const gx_weighted_term none;
     const gx_batch_document *d = &b->docs[i];
-    const char *const id = b->bytes + d->begin, *const title = id + d->id_len;
-    const size_t skip = b->numbered ? gx_write_number(b->bytes + d->begin, b->number + d->line) : 0;
+    const size_t skip = b->numbered ? gx_write_number(b->bytes + d->id, b->number + d->line) : 0;
     *doc = (gx_document){.size = sizeof *doc,
-                         .id = id + skip,
-                         .title = d->has_title ? title : NULL,
-                         .text = title + d->title_len,
+                         .id = string_at(b, d->id, d->id_is_raw) + skip,
+                         .title = d->has_title ? string_at(b, d->title, d->title_is_raw) : NULL,
+                         .text = string_at(b, d->text, d->text_is_raw),
                          .id_len = d->id_len - skip,
                          .title_len = d->title_len,
                          .text_len = d->text_len,
@@ -128,13 +147,20 @@ bool gx_doc_batch_get(const gx_doc_batch *b, size_t i, gx_doc_parts *parts, gx_d
 const char *gx_doc_batch_error(const gx_doc_batch *b, size_t i, size_t *n)
 {
     *n = b->docs[i].text_len;
-    return b->bytes + b->docs[i].begin;
+    return b->bytes + b->docs[i].text;
+}
+
+const char *gx_doc_batch_id(const gx_doc_batch *b, size_t i, size_t *n)
+{
+    *n = b->docs[i].id_len;
+    return string_at(b, b->docs[i].id, b->docs[i].id_is_raw);
 }
 
 void gx_doc_batch_clear(gx_doc_batch *b)
 {
     b->n = b->n_bytes = b->n_values = b->n_weights = 0;
     b->numbered = false;
+    b->raw = NULL;
 }
 
 void gx_doc_batch_free(gx_doc_batch *b)

@@ -1,8 +1,9 @@
-/* doc_batch.h: copies of documents that lie one behind another in memory, so that a thread can hand
- * many of them to another thread at once.
+/* doc_batch.h: documents that lie in memory together, so that a thread can hand many of them to
+ * another thread at once.
  *
- *   bytes   id title text value value term term | id title text ... | error words | ...
- *   docs    for each document where it begins, its lengths, its line
+ *   raw     bytes of a file, of which documents are parts that need no copy
+ *   bytes   copies of all other strings, and the words of errors
+ *   docs    for each document where its strings are, their lengths, its line
  *
  * A bad document of a corpus has a place in the batch, too: its status, and the error's words in
  * the place of its text.
@@ -13,16 +14,20 @@
 #include "engine/gpuidx.h"
 
 typedef struct gx_batch_document {
-    size_t begin, title_len, text_len, first_value, first_weight;
+    size_t id, title, text; /* where they begin, in raw or in bytes */
+    size_t title_len, text_len, first_value, first_weight;
     uint64_t line;
     uint32_t id_len, n_values, n_vector;
     uint32_t n_tokens; /* the owner's */
     gx_status status;  /* not GX_OK: an error stands in the place of a document */
+    bool id_is_raw, title_is_raw, text_is_raw;
     bool has_title, has_vector;
     bool left_out; /* the owner's: the document does not go into the index */
 } gx_batch_document;
 
 typedef struct gx_doc_batch {
+    const char *raw; /* [n_raw] the owner's, set before documents are added; NULL: all are copied */
+    size_t n_raw;
     char *bytes; /* [n_bytes] */
     size_t n_bytes, max_bytes;
     gx_batch_document *docs; /* [n] */
@@ -47,7 +52,8 @@ static inline size_t gx_write_number(char digits[GX_NUMBER_DIGITS], uint64_t num
     return at;
 }
 
-/* Append a copy of the document. false: no memory. */
+/* Append the document. Its strings stay where they are if they lie in raw; others are copied. false:
+ * no memory. */
 bool gx_doc_batch_add(gx_doc_batch *b, const gx_document *doc, uint64_t line);
 bool gx_doc_batch_add_error(gx_doc_batch *b, const gx_error *err, uint64_t line);
 
@@ -62,10 +68,13 @@ typedef struct gx_doc_parts {
  * its vector to the parts, until they are used again. false: no memory. */
 bool gx_doc_batch_get(const gx_doc_batch *b, size_t i, gx_doc_parts *parts, gx_document *doc);
 
+/* The id [n] of the i-th document, unless documents are numbered. */
+const char *gx_doc_batch_id(const gx_doc_batch *b, size_t i, size_t *n);
+
 /* The words [n] of the error in the place of the i-th document. */
 const char *gx_doc_batch_error(const gx_doc_batch *b, size_t i, size_t *n);
 
-void gx_doc_batch_clear(gx_doc_batch *b); /* no document is left; the memory is */
+void gx_doc_batch_clear(gx_doc_batch *b); /* no document is left, and raw is NULL; the memory stays */
 void gx_doc_batch_free(gx_doc_batch *b);
 void gx_doc_parts_free(gx_doc_parts *parts);
 

@@ -34,11 +34,9 @@ static gx_status read_raw(gx_input *in, char *to, size_t max, size_t *n, gx_erro
         const gx_status st = ask_cancel(in, err);
         if (st)
             return st;
-        const size_t some = in->ranged && in->to - in->at < max ? (size_t)(in->to - in->at) : max;
-        const ssize_t got = in->ranged ? pread(in->fd, to, some, (off_t)in->at) : read(in->fd, to, max);
+        const ssize_t got = read(in->fd, to, max);
         if (got >= 0) {
             *n = (size_t)got;
-            in->at += *n;
             in->raw_bytes += *n;
             return GX_OK;
         }
@@ -343,6 +341,8 @@ static gx_status append_block(gx_input *in, gx_error *err)
 gx_status gx_input_fill(gx_input *in, gx_error *err)
 {
     const size_t have = in->end - in->begin;
+    if (in->eof)
+        return GX_OK;
     if (in->begin > 0 && have > 0)
         memmove(in->buf, in->buf + in->begin, have);
     in->begin = 0;
@@ -445,29 +445,22 @@ gx_status gx_input_open(gx_input *in, const char *path, gx_error *err)
     return st;
 }
 
-void gx_input_open_range(gx_input *in, const char *path, int fd, uint64_t begin, uint64_t end)
-{
-    gx_input_close(in);
-    in->path = path;
-    in->fd = fd;
-    in->ranged = true;
-    in->at = begin;
-    in->to = end;
-    in->line = 1;
-    in->eof = false;
-}
-
-void gx_input_open_bytes(gx_input *in, const char *path, char *bytes, size_t n)
+void gx_input_open_bytes(gx_input *in, const char *path, char *bytes, size_t n, bool fresh)
 {
     gx_input_close(in);
     in->path = path;
     in->own = in->buf;
     in->own_cap = in->cap;
-    in->ranged = true; /* no descriptor is the input's */
+    in->in_memory = true;
     in->buf = bytes;
     in->end = n;
     in->cap = n + GX_INPUT_SLACK;
     in->line = 1;
+    if (!fresh)
+        return;
+    in->bytes += n;
+    in->raw_bytes += n;
+    replace_nuls(in, bytes, n);
 }
 
 void gx_input_move(gx_input *to, gx_input *from)
@@ -482,15 +475,15 @@ void gx_input_close(gx_input *in)
 {
     close_archive(in);
     close_layer(&in->layers[0]);
-    if (in->fd > STDIN_FILENO && !in->ranged)
+    if (in->fd > STDIN_FILENO)
         close(in->fd);
-    if (in->ranged && in->fd < 0) { /* bytes in memory */
+    if (in->in_memory) {
         in->buf = in->own;
         in->cap = in->own_cap;
         in->own = NULL;
     }
     in->failed.status = GX_OK;
-    in->ranged = false;
+    in->in_memory = false;
     in->n_block = 0;
     in->fd = -1;
     in->begin = in->end = 0;

@@ -46,9 +46,8 @@ typedef struct gx_input {
 
     const char *path; /* the caller's string, valid while the file is open; of a member ARCHIVE/NAME */
     int fd;           /* -1: no file is open */
-    bool ranged;      /* only bytes [at, to) of the file are read, whose descriptor is the caller's */
-    uint64_t at, to;
-    char *own; /* the buffer, while the window is on bytes in memory */
+    bool in_memory;   /* the window is on bytes in memory */
+    char *own;        /* the buffer meanwhile */
     size_t own_cap;
     struct gx_input_layer {
         struct gx_unpack *unpack; /* NULL: it is not compressed */
@@ -75,19 +74,16 @@ gx_status gx_input_open(gx_input *in, const char *path, gx_error *err);
 gx_status gx_input_next_member(gx_input *in, const char **name, gx_error *err);
 /* Make *to what *from is, an open file that is no archive; *from is GX_INPUT_INIT then. */
 void gx_input_move(gx_input *to, gx_input *from);
-/* Close the open file, if any, and begin with bytes [begin, end) of a regular file that is not
- * compressed, whose descriptor fd stays the caller's. It is read by pread, so that several inputs
- * can share it. The window is empty, and lines count from 1. end may lie behind the file's end. */
-void gx_input_open_range(gx_input *in, const char *path, int fd, uint64_t begin, uint64_t end);
-/* The same with n bytes in memory, which the reader may change, and GX_INPUT_SLACK more behind them
- * that may be read. Until gx_input_close the window is on them; no byte is counted. */
-void gx_input_open_bytes(gx_input *in, const char *path, char *bytes, size_t n);
+/* Close the open file, if any, and put the window on n bytes in memory, until gx_input_close. They
+ * are all that there is. A reader may change them, and may read GX_INPUT_SLACK more behind them.
+ * fresh: they count as read from a file, and NUL bytes become spaces. */
+void gx_input_open_bytes(gx_input *in, const char *path, char *bytes, size_t n, bool fresh);
 void gx_input_close(gx_input *in); /* close the file; the totals and the buffer stay */
 void gx_input_free(gx_input *in);  /* close the file and free everything */
 
 /* Move the unread bytes to the front of the buffer, and read until the window holds at least twice
- * as many bytes or the file ends (eof). GX_EIO, GX_ENOMEM, GX_ECANCELLED; GX_EINPUT: the compressed
- * stream is broken or truncated. */
+ * as many bytes or the file ends (eof); behind its end nothing is done. GX_EIO, GX_ENOMEM,
+ * GX_ECANCELLED; GX_EINPUT: the compressed stream is broken or truncated. */
 gx_status gx_input_fill(gx_input *in, gx_error *err);
 
 /* Take the next line, without its end, which is "\n", "\r\n" or the end of the file. *found is

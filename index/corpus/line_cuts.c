@@ -1,14 +1,14 @@
 #include "index/corpus/line_cuts.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/grow.h"
-
-#define LEAST_PIECES 4u /* shorter rests of a file are not cut */
+#define LEAST_PIECES 4u               /* shorter rests of a file are not cut */
+#define READ_BYTES ((size_t)64 << 10) /* least that is asked of the system at once */
 
 struct gx_line_cuts {
     const char *path;
@@ -135,7 +135,7 @@ bool gx_line_cuts_fill(gx_line_cuts *c, gx_line_piece *p)
         memset(p->raw.p + p->raw.n, 0, GX_INPUT_SLACK);
     else
         gx_fail(&p->failed, GX_ENOMEM, "no memory to read %s", c->path);
-    p->bytes = 2 * p->raw.n;
+    p->bytes = p->raw.n;
     return true;
 }
 
@@ -172,6 +172,36 @@ static bool read_record(gx_source *reader, gx_line_piece *p, gx_piece_document_f
     return true;
 }
 
+/* Read bytes [begin, end) of the file to p->raw. */
+static void read_bytes(const gx_line_cuts *c, gx_line_piece *p)
+{
+    p->raw.n = 0;
+    p->failed = (gx_error){0};
+    for (uint64_t at = p->begin; at < p->end; at = p->begin + p->raw.n) {
+        const uint64_t rest = p->end == UINT64_MAX ? p->bytes : p->end - at;
+        const size_t some = rest < READ_BYTES ? READ_BYTES : rest > (1u << 30) ? 1u << 30 : (size_t)rest;
+        if (!gx_scratch_reserve(&p->raw, some + GX_INPUT_SLACK)) {
+            gx_fail(&p->failed, GX_ENOMEM, "no memory to read %s", c->path);
+            break;
+        }
+        const ssize_t n =
+            pread(c->fd, p->raw.p + p->raw.n, some < p->end - at ? some : (size_t)(p->end - at), (off_t)at);
+        if (n == 0)
+            break;
+        if (n < 0 && errno != EINTR) {
+            gx_fail(&p->failed, GX_EIO, "cannot read %s: %s", c->path, strerror(errno));
+            break;
+        }
+        p->raw.n += n > 0 ? (size_t)n : 0;
+    }
+    if (p->failed.status)
+        p->raw.n = 0;
+    else if (gx_scratch_reserve(&p->raw, GX_INPUT_SLACK))
+        memset(p->raw.p + p->raw.n, 0, GX_INPUT_SLACK);
+    else
+        gx_fail(&p->failed, GX_ENOMEM, "no memory to read %s", c->path);
+}
+
 void gx_line_cuts_read(gx_line_cuts *c, uint32_t number, gx_line_piece *p, const atomic_bool *stop,
                        gx_piece_document_fn *look, void *user)
 {
@@ -181,14 +211,15 @@ void gx_line_cuts_read(gx_line_cuts *c, uint32_t number, gx_line_piece *p, const
     p->n_errors = 0;
     reader->counts = (gx_source_counts){0};
     reader->in.bytes = reader->in.raw_bytes = reader->in.nul_bytes = reader->in.too_long = 0;
-    if (c->stream)
-        gx_input_open_bytes(&reader->in, c->path, p->raw.p, p->raw.n);
-    else
-        gx_input_open_range(&reader->in, c->path, c->fd, p->begin, p->end);
-    bool more = true, memory = gx_reserve(&p->docs.bytes, &p->docs.max_bytes, p->bytes / (c->stream ? 2 : 1), 1);
+    if (!c->stream)
+        read_bytes(c, p);
+    gx_input_open_bytes(&reader->in, c->path, p->raw.p, p->raw.n, !c->stream);
+    p->docs.raw = p->raw.p;
+    p->docs.n_raw = p->raw.n;
+    bool more = p->raw.n > 0, memory = true;
     while (more && memory && !atomic_load_explicit(stop, memory_order_relaxed))
         memory = read_record(reader, p, look, user, &more);
-    if (c->stream && memory && p->failed.status) {
+    if (memory && p->failed.status) {
         ++p->n_errors;
         memory = gx_doc_batch_add_error(&p->docs, &p->failed, reader->in.line);
     }
@@ -305,6 +336,17 @@ void gx_line_cuts_close(gx_line_cuts *c)
     free(c);
 }
 
+void gx_line_piece_clear(gx_line_piece *p, size_t most)
+{
+    if (p->docs.max_bytes > most)
+        gx_doc_batch_free(&p->docs);
+    if (p->raw.cap > most) {
+        free(p->raw.p);
+        p->raw = (gx_scratch){0};
+    }
+    gx_doc_batch_clear(&p->docs);
+}
+
 void gx_line_piece_free(gx_line_piece *p)
 {
     gx_doc_batch_free(&p->docs);
@@ -353,7 +395,7 @@ gx_status gx_line_cuts_error(const gx_line_cuts *c, const gx_line_piece *p, size
     const size_t path = strlen(c->path);
     const gx_status st = p->docs.docs[i].status;
     char *end;
-    if (c->stream && p->failed.status && i + 1 == p->docs.n) /* the source's own words */
+    if (p->failed.status && i + 1 == p->docs.n) /* words about the file, not about a record of the piece */
         return gx_fail(err, st, "%.*s", (int)n, words);
     if (n > path + 2 && memcmp(words, c->path, path) == 0 && words[path] == ':' && words[path + 1] >= '0' &&
         words[path + 1] <= '9') {

@@ -24,8 +24,8 @@ typedef struct gx_line_cuts gx_line_cuts;
 
 typedef struct gx_line_piece {
     uint64_t begin, end; /* in the file; end UINT64_MAX: the file's end */
-    gx_scratch raw;      /* of a stream: the piece's bytes */
-    gx_error failed;     /* of a stream: an error behind them; GX_OK: none */
+    gx_scratch raw;      /* the piece's bytes */
+    gx_error failed;     /* an error behind them; GX_OK: none */
     size_t bytes;        /* that it has, as far as is known before it is read */
     gx_doc_batch docs;
     size_t n_errors;         /* in the place of documents */
@@ -72,6 +72,9 @@ void gx_line_cuts_end(gx_line_cuts *c, const gx_line_piece *p);
 const char *gx_line_cuts_path(const gx_line_cuts *c);
 uint64_t gx_line_cuts_line(const gx_line_cuts *c, const gx_line_piece *p, size_t i);
 gx_status gx_line_cuts_error(const gx_line_cuts *c, const gx_line_piece *p, size_t i, gx_error *err);
+
+/* Empty a piece. Free buffers of more than `most` bytes. */
+void gx_line_piece_clear(gx_line_piece *p, size_t most);
 
 /* Free the memory of a piece. */
 void gx_line_piece_free(gx_line_piece *p);
