@@ -304,11 +304,12 @@ GX_API void gx_feed_options_init(gx_feed_options *o, size_t size);
 
 /* Add all documents that the source has left, as gx_source_next and gx_builder_add do one after
  * another, with the same file, errors and counts. The builder's threads read large files of jsonl,
- * tsv, vectors, plain, trectext and trecweb in pieces, if they are not compressed. The functions of
- * opt, which may be NULL, and of the source's options are called on the caller's thread alone. GX_EINPUT: a document is bad,
- * and opt->bad has not said to go on. After a failure, and where a limit has ended the call, the
- * source can only be closed; the builder is as after gx_builder_add. GX_EUSAGE (opt's size), and the
- * statuses of both. */
+ * tsv, vectors, plain, trectext and trecweb in pieces, if they are not compressed. Of the first four
+ * they also split streams, such as compressed files, which the caller's thread reads. The functions of
+ * opt, which may be NULL, and of the source's options are called on the caller's thread alone.
+ * GX_EINPUT: a document is bad, and opt->bad has not said to go on. After a failure, and where a
+ * limit has ended the call, the source can only be closed; the builder is as after gx_builder_add.
+ * GX_EUSAGE (opt's size), and the statuses of both. */
 GX_API gx_status gx_builder_add_source(gx_builder *b, gx_source *s, const gx_feed_options *opt, gx_error *err);
 
 /* ---- filters: expressions over attributes ---- */

@@ -484,9 +484,11 @@ static const cli_section sections[] = {
      "text is empty is indexed; a JSONL object that has neither text nor title, or the same field twice, is bad."},
     {"Threads",
      "The threads of -j read a large file in pieces, if it is not compressed: of jsonl, tsv, vectors and plain, where "
-     "a record is a line, and of trectext and trecweb, where it ends with </DOC>. All other files are read by one "
-     "thread, while the others make the index: those of csv, whose quotes may hold line ends, smart, warc, files and "
-     "csr, archives and pipes. The order of files, documents and messages stays."},
+     "a record is a line, and of trectext and trecweb, where it ends with </DOC>. Where a record is a line, a "
+     "compressed file or a pipe is read and unpacked by one thread, and split to documents by all. All other files "
+     "are read by one thread, while the others make the index: those of csv, whose quotes may hold line ends, smart, "
+     "warc, files and csr, and compressed ones of trectext and trecweb. Files are read one after another. The order "
+     "of documents and messages does not depend on threads."},
     {"Memory and disk",
      "Besides --memory a build takes up to 64 bytes a document, for its id, and at the end up to 24 bytes a term and "
      "16 bytes a posting of the longest list, for each thread. The directory of the output needs room for the index "

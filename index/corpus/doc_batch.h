@@ -64,8 +64,8 @@ typedef struct gx_doc_parts {
     size_t max_values, max_vector;
 } gx_doc_parts;
 
-/* Make *doc the i-th document, which is no error. One thread at a time. Its bytes belong to the batch, and its values and
- * its vector to the parts, until they are used again. false: no memory. */
+/* Make *doc the i-th document, which is no error. One thread at a time. Its bytes belong to the
+ * batch, and its values and its vector to the parts, until they are used again. false: no memory. */
 bool gx_doc_batch_get(const gx_doc_batch *b, size_t i, gx_doc_parts *parts, gx_document *doc);
 
 /* The id [n] of the i-th document, unless documents are numbered. */

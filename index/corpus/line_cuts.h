@@ -38,8 +38,9 @@ typedef struct gx_line_piece {
 bool gx_line_cuts_wait(const gx_source *s);
 
 /* Pieces are of about piece_bytes; one is longer only if its last record is. *out is NULL where the
- * file cannot be cut, or not as a stream if `stream`, or that would not pay (the rest is short). The source is as it was until gx_line_cuts_take, which takes the rest of
- * the file from it. It stays open, with its file, until gx_line_cuts_close. GX_ENOMEM. */
+ * file cannot be cut, or not as a stream if `stream`, or that would not pay (the rest is short). The
+ * source is as it was until gx_line_cuts_take, which takes the rest of the file from it. It stays
+ * open, with its file, until gx_line_cuts_close. GX_ENOMEM. */
 gx_status gx_line_cuts_open(gx_line_cuts **out, gx_source *s, bool stream, uint32_t n_readers, size_t piece_bytes,
                             gx_error *err);
 void gx_line_cuts_take(gx_line_cuts *c, gx_source *s);
