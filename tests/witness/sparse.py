@@ -1,24 +1,35 @@
 #!/usr/bin/env python3
-"""Time the CPU engine against BMP and Seismic on learned sparse weights, on one core, in one run.
+"""Time the CPU engine against BMP, Seismic and PISA on learned sparse weights, on one core, in one run.
 
     tests/witness/sparse.py --index INDEX.gx --queries QUERIES.txt --dir DIR [--limit N] [--rounds N] [--peers LIST]
 
-INDEX.gx holds impacts (`gpuidx import --impacts`), its documents reordered (`gpuidx reorder`): all sides have the same
-documents in the same order. QUERIES.txt has a query a line, a term repeated as often as it weighs. What the others
-index is made in DIR if it is not there; BMP needs some 3 KB of memory a document for that.
+INDEX.gx holds impacts (`gpuidx build -f csr`, `gpuidx import --impacts`), its documents reordered (`gpuidx reorder`):
+all sides have the same documents in the same order. QUERIES.txt has a query a line, a term repeated as often as it
+weighs. What the others index is made in DIR if it is not there. BMP needs some 3 KB of memory a document for that;
+Seismic keeps --postings postings a list on average, of which 3,500 is its own choice for 8.8 million documents.
 
 Processor time, of every query its fastest round; a call from Python is part of a peer's time, some tens of
-microseconds. Recall is the share of our exact answers' documents that a peer finds; a document with the score of the
-last one counts as found. Run it under `taskset -c 1`. Needs numpy, and pip's bmp and pyseismic-lsr for the peers named.
+microseconds. Recall is the share of our exact answers' documents that a search finds; a document with the score of the
+last one counts as found where its exact score is known. At k 10 all that trade recall for time are shown with several
+settings: ours --approximate, BMP alpha and beta, Seismic query_cut and heap_factor. Run it under `taskset -c 1`. Needs
+numpy, and pip's bmp, pyseismic-lsr and pyterrier-pisa for the peers named.
 """
 import argparse
 import collections
+import contextlib
+import glob
+import importlib
 import os
 import re
 import subprocess
 import time
 
 import numpy as np
+
+ALL = str(2**64 - 1)
+SHARES = 0.2, 0.3, 0.35, 0.4, 0.45, 0.5
+BMP_SETTINGS = (0.9, 1.0), (0.8, 1.0), (0.7, 1.0), (1.0, 0.6), (0.8, 0.6), (0.7, 0.4)  # alpha, beta
+SEISMIC_SETTINGS = (3, 0.9), (4, 0.9), (5, 0.9), (5, 0.8), (8, 0.9), (10, 0.9), (10, 0.7), (20, 0.8)  # cut, heap
 
 
 def vectors(stem):
@@ -38,12 +49,18 @@ def vectors(stem):
     return np.array(terms), numbers[order], weights[order], ends
 
 
+def bench(a, k, share):
+    """Our times and the recall."""
+    out = subprocess.run([a.bench, a.index, a.queries, "or", str(k), str(a.limit), str(a.rounds), ALL, "-", str(share)],
+                         check=True, capture_output=True, text=True).stdout
+    mean, p50, p99 = re.search(r"search mean ([\d.]+) p50 ([\d.]+) .*p99 ([\d.]+)", out).groups()
+    assert share or " 0 wrong" in out, out
+    return (float(mean), float(p50), float(p99)), float(re.search(r"recall ([\d.]+)", out)[1]) if share else 1
+
+
 def ours(a, k):
     """Times, and of each query the documents with their scores."""
-    out = subprocess.run([a.bench, a.index, a.queries, "or", str(k), str(a.limit), str(a.rounds)], check=True,
-                         capture_output=True, text=True).stdout
-    mean, p50, p99 = re.search(r"search mean ([\d.]+) p50 ([\d.]+) .*p99 ([\d.]+)", out).groups()
-    assert " 0 wrong" in out, out
+    times, _ = bench(a, k, 0)
     head, run = os.path.join(a.dir, "queries.txt"), os.path.join(a.dir, "ours.run")
     with open(a.queries, encoding="utf-8") as lines, open(head, "w", encoding="utf-8") as few:
         few.writelines(line for line, _ in zip(lines, range(a.limit)))
@@ -53,16 +70,31 @@ def ours(a, k):
     for line in open(run, encoding="utf-8"):
         query, _, document, _, score, _ = line.split()
         answers[query].append((document, float(score)))
-    return (float(mean), float(p50), float(p99)), list(answers.values())
+    return times, list(answers.values())
+
+
+@contextlib.contextmanager
+def quiet(a):
+    """What peers print goes to a file."""
+    kept = os.dup(1), os.dup(2)
+    with open(os.path.join(a.dir, "peers.log"), "ab") as log:
+        for to in 1, 2:
+            os.dup2(log.fileno(), to)
+        try:
+            yield
+        finally:
+            for to, old in zip((1, 2), kept):
+                os.dup2(old, to)
+                os.close(old)
 
 
 def timed(search, queries, rounds):
     best, found = [float("inf")] * len(queries), [None] * len(queries)
     for _ in range(rounds):
         for i, query in enumerate(queries):
-            began = time.thread_time()
+            began = time.process_time()
             found[i] = search(query)
-            best[i] = min(best[i], time.thread_time() - began)
+            best[i] = min(best[i], time.process_time() - began)
     us = np.sort(np.array(best)) * 1e6
     return (us.mean(), us[len(us) // 2], us[min(len(us) - 1, len(us) * 99 // 100)]), found
 
@@ -89,40 +121,90 @@ def bmp(a, k, queries, answers):
         if not os.path.exists(path):
             if not os.path.exists(ciff):
                 subprocess.run([a.gpuidx, "export", "-q", a.index, "-o", ciff], check=True)
-            ciff2bmp(ciff_file=ciff, output=path, bsize=size, compress_range=size == 8)
-        searcher = Searcher(path)
-        for alpha in a.alpha:
-            times, found = timed(lambda q: searcher.search(q, k=k, alpha=alpha, beta=1.0), queries, a.rounds)
+            with quiet(a):
+                ciff2bmp(ciff_file=ciff, output=path, bsize=size, compress_range=size == 8)
+        with quiet(a):
+            searcher = Searcher(path)
+        for alpha, beta in ((1.0, 1.0),) + (BMP_SETTINGS if k == 10 else ()):
+            times, found = timed(lambda q: searcher.search(q, k=k, alpha=alpha, beta=beta), queries, a.rounds)
             scores = [dict(zip(*f)) for f in found]
             # by its own scores a document that ties with the last answer counts
             least = [sorted(s.values())[-min(k, len(s))] if s else None for s in scores]
             got = recall(answers, [f[0] for f in found],
-                         lambda i, d: answers[i][-1][1] if scores[i][d] == least[i] and alpha == 1 else None)
-            show("BMP, b = %d, alpha %g" % (size, alpha), k, times, got)
+                         lambda i, d: answers[i][-1][1] if scores[i][d] == least[i] and alpha == beta == 1 else None)
+            show("BMP, b = %d, alpha %g, beta %g" % (size, alpha, beta), k, times, got)
+
+
+def ds2i(a):
+    """The beginning of the names of ds2i's files of the index."""
+    stem = os.path.join(a.dir, "ds2i")
+    if not os.path.exists(stem + ".docs"):
+        subprocess.run([a.gpuidx, "export", "-q", "-f", "ds2i", "--force", a.index, "-o", stem], check=True)
+    return stem
+
+
+def names(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read().split("\n")[:-1]
+
+
+def write_vectors(stem, path):
+    """Seismic's own form: the number of documents; of each its number of terms, the terms, the weights."""
+    _, numbers, weights, ends = vectors(stem)
+    numbers, weights, begin = numbers.astype("<u4"), weights.astype("<f4"), 0
+    with open(path, "wb") as file:
+        file.write(np.uint32(len(ends)).tobytes())
+        for end in ends:
+            file.write(np.uint32(end - begin).tobytes() + numbers[begin:end].tobytes() + weights[begin:end].tobytes())
+            begin = end
 
 
 def seismic(a, k, queries, answers):
-    from seismic import SeismicDataset, SeismicIndex, get_seismic_string
-    path = os.path.join(a.dir, "seismic")
-    text = get_seismic_string()
-    if not os.path.exists(path + ".index.seismic"):
-        stem = os.path.join(a.dir, "ds2i")
-        subprocess.run([a.gpuidx, "export", "-q", "-f", "ds2i", "--force", a.index, "-o", stem], check=True)
-        terms, numbers, weights, ends = vectors(stem)
-        names = open(stem + ".documents", encoding="utf-8").read().split("\n")
-        data, begin, tokens = SeismicDataset(), 0, terms.astype(text)
-        for docid, end in enumerate(ends):
-            data.add_document(names[docid], tokens[numbers[begin:end]], weights[begin:end])
-            begin = end
-        index = SeismicIndex.build_from_dataset(data, n_postings=3500, num_threads=1)
-        index.save(path)
-    else:
-        index = SeismicIndex.load(path + ".index.seismic")
-    ready = [("", np.array(list(q), dtype=text), np.array(list(q.values()), dtype=np.float32)) for q in queries]
-    for cut, heap in ((5, 0.9), (10, 0.9), (10, 0.7), (20, 0.7), (45, 0.5)):
-        times, found = timed(lambda q: index.search(*q, k=k, query_cut=cut, heap_factor=heap), ready, a.rounds)
-        got = recall(answers, [[d for _, _, d in f] for f in found], lambda i, d: None)
+    index_of = importlib.import_module("seismic").SeismicIndexRaw
+    path, stem = os.path.join(a.dir, "seismic%d" % a.postings), ds2i(a)
+    if not glob.glob(path + ".index*"):
+        write_vectors(stem, path + ".bin")
+        with quiet(a):
+            index_of.build(path + ".bin", n_postings=a.postings).save(path + ".index")
+    index = index_of.load(glob.glob(path + ".index*")[0])
+    terms, documents = {t: i for i, t in enumerate(names(stem + ".terms"))}, names(stem + ".documents")
+    ready = []
+    for query in queries:
+        known = sorted((terms[t], w) for t, w in query.items() if t in terms)
+        ready.append((np.array([t for t, _ in known], np.int32), np.array([w for _, w in known], np.float32)))
+    for cut, heap in SEISMIC_SETTINGS if k == 10 else ((20, 0.8), (45, 0.9)):
+        times, found = timed(lambda q: index.search(*q, k, cut, heap, 0, True), ready, a.rounds)
+        got = recall(answers, [[documents[d] for _, d in f] for f in found], lambda i, d: None)
         show("Seismic, query_cut %d, heap_factor %g" % (cut, heap), k, times, got)
+
+
+def pisa(a, k, queries, answers):
+    """On quantised impacts: the scorer `quantized` adds frequencies, times the weights of the query."""
+    lib, stem, path = importlib.import_module("pyterrier_pisa._pisathon"), ds2i(a), os.path.join(a.dir, "pisa")
+    os.makedirs(path, exist_ok=True)
+    for suffix, name in ((".docs", "inv.docs"), (".freqs", "inv.freqs"), (".sizes", "inv.sizes"),
+                         (".terms", "fwd.terms"), (".documents", "fwd.documents")):
+        if not os.path.exists(os.path.join(path, name)):
+            os.symlink(os.path.abspath(stem + suffix), os.path.join(path, name))
+    context = lib.RetrievalContext()
+    with quiet(a):
+        for text, lexicon in (("fwd.terms", "fwd.termlex"), ("fwd.documents", "fwd.doclex")):
+            if not os.path.exists(os.path.join(path, lexicon)):
+                lib.build_binlex(os.path.join(path, text), os.path.join(path, lexicon))
+        lib.prepare_index(context, path, "block_simdbp", "quantized", "")
+    room = (np.zeros(k, np.int32), np.empty(k, object), np.zeros(k, np.int32), np.zeros(k, np.float32))
+
+    def search(algorithm, query):
+        n = lib.retrieve(context, algorithm, [(0, query)], k=k, threads=1, query_weighted=1, pretokenised=True,
+                         result_qidxs=room[0], result_docnos=room[1], result_ranks=room[2], result_scores=room[3])
+        return list(zip(room[1][:n], room[3][:n]))
+
+    for algorithm in "block_max_maxscore", "block_max_wand", "maxscore":
+        times, found = timed(lambda q: search(algorithm, q), queries, a.rounds)
+        least = [f[-1][1] for f in found]
+        scores = [dict(f) for f in found]
+        got = recall(answers, scores, lambda i, d: answers[i][-1][1] if scores[i][d] == least[i] else None)
+        show("PISA, " + algorithm, k, times, got)
 
 
 def main():
@@ -134,9 +216,9 @@ def main():
     parser.add_argument("--bench", default="build/tests/bench_search")
     parser.add_argument("--limit", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--peers", default="bmp,seismic")
+    parser.add_argument("--peers", default="bmp,seismic,pisa")
+    parser.add_argument("--postings", type=int, default=3500)
     parser.add_argument("--k", type=int, nargs="+", default=[10, 1000])
-    parser.add_argument("--alpha", type=float, nargs="+", default=[1.0])
     a = parser.parse_args()
     os.makedirs(a.dir, exist_ok=True)
     with open(a.queries, encoding="utf-8") as lines:
@@ -146,8 +228,10 @@ def main():
     for k in a.k:
         times, answers = ours(a, k)
         show("gpuidx, exact", k, times, 1)
+        for share in SHARES if k == 10 else ():
+            show("gpuidx, approximate %g" % share, k, *bench(a, k, share))
         for peer in a.peers.split(","):
-            {"bmp": bmp, "seismic": seismic}[peer](a, k, queries, answers)
+            {"bmp": bmp, "seismic": seismic, "pisa": pisa}[peer](a, k, queries, answers)
 
 
 if __name__ == "__main__":
