@@ -40,6 +40,7 @@
 #define FIRST_PHASE 64u /* segments, about */
 #define PHASE_GROWTH 8u
 #define NO_RUN UINT32_MAX
+#define NO_SEGMENT UINT32_MAX
 #define N_PENDING 4u /* a power of two */
 
 typedef struct range_term {
@@ -61,8 +62,9 @@ typedef struct posting_run {
 /* A segment some of whose ranges reach the threshold. It is scored some segments later, when what
  * it needs has come from memory. */
 typedef struct pending_segment {
-    uint32_t segment, live; /* its ranges */
-    uint16_t sums[GX_SEGMENT_RANGES];
+    uint32_t segment, live;            /* its ranges */
+    uint16_t sums[GX_SEGMENT_RANGES];  /* bounds by all lists */
+    uint16_t dense[GX_SEGMENT_RANGES]; /* and by the dense ones */
 } pending_segment;
 
 struct gx_cpu_block_max_state {
@@ -335,13 +337,14 @@ static uint32_t list_segments(gx_cpu_block_max_state *b, uint32_t least, uint32_
 
 /* ---- the bounds of a segment's ranges ---- */
 
-/* What bound_ranges reads of a segment. */
-static inline void prefetch_bounds(const gx_cpu_block_max_state *b, uint32_t segment)
+/* What bound_ranges reads of a segment, but for the cache lines that are there since `last` was asked
+ * for: a line has the rows of 2 segments, and 8 starts. */
+static inline void prefetch_bounds(const gx_cpu_block_max_state *b, uint32_t segment, uint32_t last)
 {
-    uint32_t i = 0;
-    for (; i < b->ends[GX_RANGE_DENSE]; ++i)
+    const uint32_t n_dense = b->ends[GX_RANGE_DENSE];
+    for (uint32_t i = 0; i < n_dense && segment / 2 != last / 2; ++i)
         __builtin_prefetch(b->of_ranges[i] + (size_t)segment * GX_SEGMENT_RANGES);
-    for (; i < b->ends[GX_RANGE_COMMON]; ++i)
+    for (uint32_t i = n_dense; i < b->ends[GX_RANGE_COMMON] && segment / 8 != last / 8; ++i)
         __builtin_prefetch(b->starts[i] + segment);
 }
 
@@ -389,12 +392,13 @@ static inline void add_bound(range_adder *a, const range_term *t, uint32_t place
 
 /* The bounds of the segment's ranges by the dense, the common and the rare lists. Returns how much
  * each sparse list could add to any of them. */
-static uint32_t bound_ranges(gx_cpu_block_max_state *b, uint32_t segment, uint16_t *sums)
+static uint32_t bound_ranges(gx_cpu_block_max_state *b, uint32_t segment, uint16_t *sums, uint16_t *dense)
 {
     const uint32_t n_dense = b->ends[GX_RANGE_DENSE], n_common = b->ends[GX_RANGE_COMMON];
     uint32_t rest = 0;
     b->kernels->sum_bounds(sums, b->of_ranges, b->weights, n_dense, (size_t)segment * GX_SEGMENT_RANGES,
                            GX_SEGMENT_RANGES);
+    memcpy(dense, sums, GX_SEGMENT_RANGES * sizeof *sums);
     b->kernels->add_common(sums, b->starts + n_dense, b->of_ranges + n_dense, b->weights + n_dense, n_common - n_dense,
                            segment);
     for (uint32_t i = b->rare[segment]; i != NO_RUN; i = b->runs[i].next) {
@@ -430,13 +434,15 @@ static void bound_sparse(gx_cpu_block_max_state *b, uint32_t segment, uint16_t *
 
 /* ---- the scores of its documents ---- */
 
-/* Of a segment that will be scored: where dense lists' tfs begin, and which they are of. */
-static inline void prefetch_starts(const gx_cpu_block_max_state *b, uint32_t segment)
+/* Of a segment that will be scored: which documents dense lists have, and where their tfs begin; but for
+ * the lines that are there since `last` was asked for. */
+static inline void prefetch_starts(const gx_cpu_block_max_state *b, uint32_t segment, uint32_t last)
 {
-    for (uint32_t i = 0; i < b->ends[GX_RANGE_DENSE]; ++i) {
-        __builtin_prefetch(b->terms[i].list->starts + segment);
+    const uint32_t n_dense = b->ends[GX_RANGE_DENSE];
+    for (uint32_t i = 0; i < n_dense && segment / 2 != last / 2; ++i)
         __builtin_prefetch(b->terms[i].list->bits + (size_t)segment * 4);
-    }
+    for (uint32_t i = 0; i < n_dense && segment / 16 != last / 16; ++i)
+        __builtin_prefetch(b->terms[i].list->starts + segment);
 }
 
 /* The postings, once their starts are there. */
@@ -455,17 +461,25 @@ static inline void prefetch_postings(const gx_cpu_block_max_state *b, uint32_t s
     }
 }
 
+static inline void K_of(float *restrict K, const uint32_t *restrict lens, uint32_t n, gx_scorer norm)
+{
+    for (uint32_t i = 0; i < n; ++i) {
+        const float product = norm.c1 * (float)lens[i];
+        K[i] = norm.c0 + product;
+    }
+}
+
 /* K of the documents of n ranges. */
 static void find_K(gx_cpu_searcher *s, gx_cpu_block_max_state *b, uint32_t segment, const uint8_t *ranges, uint32_t n)
 {
-    const uint32_t *lens = gx_cpu_params_lens(s->params), first = segment << GX_SEGMENT_SHIFT;
-    const uint32_t left = first < s->ix->n_docs ? s->ix->n_docs - first : 0;
+    const uint32_t *lens = gx_cpu_params_lens(s->params) + ((size_t)segment << GX_SEGMENT_SHIFT);
+    const uint32_t first = segment << GX_SEGMENT_SHIFT, left = first < s->ix->n_docs ? s->ix->n_docs - first : 0;
     for (uint32_t i = 0; i < n; ++i) {
         const uint32_t begin = ranges[i] * GX_RANGE_DOCS;
-        for (uint32_t d = begin; d < begin + GX_RANGE_DOCS && d < left; ++d) {
-            const float product = s->norm.c1 * (float)lens[first + d];
-            b->K[d] = s->norm.c0 + product;
-        }
+        if (begin + GX_RANGE_DOCS <= left)
+            K_of(b->K + begin, lens + begin, GX_RANGE_DOCS, s->norm);
+        else if (begin < left)
+            K_of(b->K + begin, lens + begin, left - begin, s->norm);
     }
 }
 
@@ -517,26 +531,27 @@ static void score_others(gx_cpu_block_max_state *b, uint32_t segment, uint32_t l
     }
 }
 
-/* The scores that documents must be above to reach the threshold, if what is still to be added to
- * those of a range is bounded by `rest`. */
-static void find_least(const gx_cpu_block_max_state *b, uint32_t T, const uint16_t *rest, int32_t *least)
+/* Drop those of n ranges that cannot reach the threshold any more, if what is still to be added to the
+ * scores of a range is bounded by `rest`. Returns how many are left. */
+static uint32_t drop_ranges(gx_cpu_block_max_state *b, uint32_t T, const uint16_t *rest, uint8_t *ranges, uint32_t n)
 {
-    for (uint32_t i = 0; i < GX_SEGMENT_RANGES; ++i) {
-        const uint32_t most = (rest[i] + b->n_terms) * b->unit + b->n_terms; /* below 2^32: units are small */
-        least[i] = most < T ? (int32_t)(T - 1 - most) : -1;
+    int32_t least[GX_SEGMENT_RANGES];
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t most = (rest[ranges[i]] + b->n_terms) * b->unit + b->n_terms; /* below 2^32: units are small */
+        least[ranges[i]] = most < T ? (int32_t)(T - 1 - most) : -1;
     }
+    return b->kernels->keep(b->scores, ranges, n, least);
 }
 
 /* Add the impacts of the dense lists in n ranges, a few lists at a time, and drop the ranges that
- * cannot reach the threshold any more. sums: their bounds by all lists. Returns how many are left. */
+ * cannot reach the threshold any more. Returns how many are left. */
 static uint32_t score_dense(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const pending_segment *p, uint8_t *ranges,
                             uint32_t n)
 {
     const size_t segment = p->segment;
     uint16_t rest[GX_SEGMENT_RANGES], added[GX_SEGMENT_RANGES];
-    int32_t least[GX_SEGMENT_RANGES];
     gx_range_scorer scorer = {.linear = b->linear, .K = b->K};
-    memcpy(rest, p->sums, sizeof rest);
+    memcpy(rest, p->dense, sizeof rest);
     for (uint32_t i = 0, end; i < b->ends[GX_RANGE_DENSE] && n; i = end) {
         end = i + LISTS_AT_A_TIME < b->ends[GX_RANGE_DENSE] ? i + LISTS_AT_A_TIME : b->ends[GX_RANGE_DENSE];
         b->kernels->sum_bounds(added, b->of_ranges + i, b->weights + i, end - i, segment * GX_SEGMENT_RANGES,
@@ -548,13 +563,13 @@ static uint32_t score_dense(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const
         }
         for (uint32_t j = 0; j < GX_SEGMENT_RANGES; ++j)
             rest[j] = (uint16_t)(rest[j] - added[j]);
-        find_least(b, s->best.threshold, rest, least);
-        n = b->kernels->keep(b->scores, ranges, n, least);
+        n = drop_ranges(b, s->best.threshold, rest, ranges, n);
     }
     return n;
 }
 
-/* Score the ranges of `live`. */
+/* Score the ranges of `live`: by the lists that are not dense first, which have few postings there and
+ * often the greatest weights, so that many ranges are dropped before the others. */
 static void score_segment(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan, const pending_segment *p,
                           uint32_t live)
 {
@@ -564,12 +579,9 @@ static void score_segment(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const g
         ranges[n++] = (uint8_t)__builtin_ctz(left);
     if (!b->linear)
         find_K(s, b, p->segment, ranges, n);
+    score_others(b, p->segment, live);
+    n = drop_ranges(b, s->best.threshold, p->dense, ranges, n);
     n = score_dense(s, b, p, ranges, n);
-    live = 0;
-    for (uint32_t i = 0; i < n; ++i)
-        live |= UINT32_C(1) << ranges[i];
-    if (live)
-        score_others(b, p->segment, live);
     for (uint32_t i = 0; i < n; ++i) {
         uint32_t *scores = b->scores + ranges[i] * GX_RANGE_DOCS;
         const uint32_t first = (p->segment << GX_SEGMENT_SHIFT) + ranges[i] * GX_RANGE_DOCS;
@@ -613,7 +625,7 @@ static void search_segment(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const 
     const uint32_t least = least_sum(b, s->best.threshold, b->n_terms);
     if (b->sums[segment] < least || !allowed)
         return;
-    const uint32_t rest = bound_ranges(b, segment, p->sums);
+    const uint32_t rest = bound_ranges(b, segment, p->sums, p->dense);
     if (rest) {
         if (!(b->kernels->reach(p->sums, least > rest ? least - rest : 0) & allowed))
             return;
@@ -623,9 +635,11 @@ static void search_segment(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const 
     p->live = b->kernels->reach(p->sums, least) & allowed;
     if (!p->live)
         return;
-    prefetch_starts(b, segment);
-    if (b->end_pending != b->first_pending) {
+    if (b->end_pending == b->first_pending) {
+        prefetch_starts(b, segment, NO_SEGMENT);
+    } else {
         const pending_segment *last = &b->pending[(b->end_pending - 1) % N_PENDING];
+        prefetch_starts(b, segment, last->segment);
         prefetch_postings(b, last->segment, last->live);
     }
     if (++b->end_pending - b->first_pending == N_PENDING)
@@ -639,12 +653,12 @@ static gx_status search_phase(gx_cpu_searcher *s, gx_cpu_block_max_state *b, con
     const uint32_t n = list_segments(b, least, most);
     b->first_pending = b->end_pending = 0;
     for (uint32_t i = 0; i < AHEAD && i < n; ++i)
-        prefetch_bounds(b, b->order[i]);
+        prefetch_bounds(b, b->order[i], i ? b->order[i - 1] : NO_SEGMENT);
     for (uint32_t i = 0; i < n; ++i) {
         if (plan->cancel && i % CANCEL_EVERY == 0 && plan->cancel(plan->user))
             return gx_fail(err, GX_ECANCELLED, "the search was cancelled");
         if (i + AHEAD < n)
-            prefetch_bounds(b, b->order[i + AHEAD]);
+            prefetch_bounds(b, b->order[i + AHEAD], b->order[i + AHEAD - 1]);
         if (i + 1 < n)
             prefetch_common(b, b->order[i + 1]);
         search_segment(s, b, plan, b->order[i]);

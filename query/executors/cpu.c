@@ -83,14 +83,19 @@ static bool worth_pruning(const gx_plan *plan, uint64_t n_postings, uint32_t n_d
 }
 
 /* The least numbers of terms for which bounds of ranges are faster than list at a time. BM25 weighs
- * rare terms so much that the lists of common ones are left unread; learned weights do not. */
+ * rare terms so much that the lists of common ones are left unread; learned weights do not. The more
+ * results, the more ranges have one. */
 #define MIN_TERMS_OF_WEIGHTS 6u
-#define MIN_TERMS_OF_BM25 44u
+#define MIN_TERMS_OF_BM25 16u
+#define MIN_TERMS_OF_BM25_DEEP 24u
+#define DEEP 100u /* results */
 
 /* Returns whether an OR should be answered by bounds of ranges. */
 static bool suits_ranges(const gx_plan *plan, uint64_t n_postings, uint32_t n_docs)
 {
-    const uint32_t least = gx_scorer_is_linear(plan->norm) ? MIN_TERMS_OF_WEIGHTS : MIN_TERMS_OF_BM25;
+    const uint32_t least = gx_scorer_is_linear(plan->norm) ? MIN_TERMS_OF_WEIGHTS
+                           : plan->k > DEEP                ? MIN_TERMS_OF_BM25_DEEP
+                                                           : MIN_TERMS_OF_BM25;
     if (!plan->prune || plan->algorithm != GX_ALGORITHM_AUTO)
         return plan->prune && plan->algorithm == GX_ALGORITHM_BLOCK_MAX;
     if (plan->n_left_out && gx_scorer_is_linear(plan->norm)) /* the heavy lists alone are as hard to leave out */
