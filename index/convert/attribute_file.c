@@ -281,7 +281,7 @@ gx_columns *gx_attribute_file_columns(gx_attribute_file *f)
 
 gx_status gx_attribute_file_add_document(gx_attribute_file *f, const char *id, size_t len, gx_error *err)
 {
-    uint32_t *docid = gx_external_ids_insert(&f->ids, id, len);
+    uint32_t *docid = gx_external_ids_insert(&f->ids, gx_external_ids_key(&f->ids, id, len));
     if (!docid || !gx_reserve(&f->places, &f->max_docs, f->n_docs + (size_t)1, sizeof *f->places))
         return no_memory(err);
     if (*docid != UINT32_MAX)
@@ -363,7 +363,7 @@ static gx_status read_line(gx_attribute_file *f, char *line, size_t len, gx_erro
     gx_status st = read_fields(f, line, len, &id, err);
     if (st != GX_OK)
         return st;
-    const uint32_t *docid = gx_external_ids_find(&f->ids, id.p, id.n);
+    const uint32_t *docid = gx_external_ids_find(&f->ids, gx_external_ids_key(&f->ids, id.p, id.n));
     const int shown = (int)(id.n < 80 ? id.n : 80);
     if (!docid)
         return gx_fail(err, GX_EINPUT, "no document has the id '%.*s'", shown, id.p);
