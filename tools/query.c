@@ -150,7 +150,7 @@ static const cli_flag flags[] = {
     CLI_SEARCH_FLAGS,
     {"facet", 0, CLI_LIST, "NAME[:N]", NULL,
      "count all documents that match, not only those printed, by the attribute `NAME`, and print the `N` (10) largest "
-     "counts; may be given several times. `category:20`, `created:by=month`, `price:bins=10`: see Facets"},
+     "counts; may be given several times. `category:20`, `created:by=month`, `price:bins=10`: see Facet syntax"},
     CLI_RM3_FLAG,
     {"format", 'f', CLI_CHOICE, OUT_FORMATS, "human", "how results are printed"},
     {"explain", 0, CLI_SWITCH, NULL, NULL, "print why each result has its score: the formula with its numbers"},
@@ -187,7 +187,7 @@ static const cli_section sections[] = {
      "A value with blanks, brackets or quotes stands in double quotes; a backslash takes the next character as it is. "
      "Keywords are ordered byte by byte. A document without a value meets no condition on that attribute, and so NOT "
      "selects it. A range whose ends are in the wrong order selects nothing."},
-    {"Facets",
+    {"Facet syntax",
      "`--facet` takes the name of an attribute and options behind colons:\n"
      "\n"
      "  category            the 10 values with the most matches; of a date, years\n"
