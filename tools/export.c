@@ -102,10 +102,14 @@ static const cli_section sections[] = {
      "  doc7<TAB>2019<TAB>3.5<TAB>red,blue\n"
      "  doc9<TAB><TAB>-1<TAB>\n"
      "\n"
-     "Tabs part fields, and commas several keywords; an empty field is no value. In a field `\\t` `\\n` `\\r` `\\0` "
-     "`\\\\` and `\\,` stand for a tab, a line end, a carriage return, a NUL, a backslash and a comma. Numbers have as "
-     "many digits as it takes to read the same value back; dates are in UTC. An import gives each document the same "
-     "values again, to the bit."},
+     "Tabs part fields, and commas several keywords; an empty field is no value. In a field two characters stand for "
+     "one that would mean something else:\n"
+     "\n"
+     "  \\t  a tab              \\n  a line end       \\r  a carriage return\n"
+     "  \\\\  a backslash        \\,  a comma          \\0  a NUL\n"
+     "\n"
+     "Numbers have as many digits as it takes to read the same value back; dates are in UTC. An import gives each "
+     "document the same values again, to the bit."},
     {NULL},
 };
 

@@ -129,13 +129,22 @@ class _Facets:
         out = ffi.new("gx_facets **")
         check(lib.gx_count_facets(out, session.pointer, query, opt, self.array, len(self.asked), session.err),
               session.err)
+        self._take(i, out[0])
+
+    def count_documents(self, index: Any, words: Any) -> None:
+        out, err = ffi.new("gx_facets **"), new_error()
+        set_bits = ffi.from_buffer("uint64_t[]", words)
+        check(lib.gx_count_facets_of(out, index, set_bits, self.array, len(self.asked), err), err)
+        self._take(0, out[0])
+
+    def _take(self, i: int, facets: Any) -> None:
         try:
             if self.matches is not None:
-                self.matches[i] = lib.gx_facets_n_matches(out[0])
+                self.matches[i] = lib.gx_facets_n_matches(facets)
             for f, text in enumerate(self.asked):
-                self.answers[i][text] = self._answer(lib.gx_facets_get(out[0], f))
+                self.answers[i][text] = self._answer(lib.gx_facets_get(facets, f))
         finally:
-            lib.gx_facets_close(out[0])
+            lib.gx_facets_close(facets)
 
     @staticmethod
     def _answer(answer: Any) -> Facet:
@@ -721,6 +730,29 @@ class Index:
         words = np.packbits(bits, bitorder="little").view(np.uint64)
         return Mask(self, engine or self._default, words)
 
+    def facets(self, facets: Union[str, Sequence[str]], *, filter: Optional[str] = None) -> Dict[str, Facet]:
+        """All documents, or those that a filter selects, counted by attributes, without a query; see search."""
+        n_docs = self.info.n_docs
+        with self._use() as file:
+            counted = _Facets(file, facets, 1, False)
+            if filter is None:
+                words = np.full((n_docs + 63) // 64, UINT64_MAX, np.uint64)
+            else:
+                words = self._selected(file, filter)
+            counted.count_documents(file, words)
+        return counted.answers[0]
+
+    def _selected(self, file: Any, expression: str) -> Any:
+        """The words of the documents that a filter selects."""
+        words = np.zeros((self.info.n_docs + 63) // 64, np.uint64)
+        out, err, text = ffi.new("gx_filter **"), new_error(), encode(expression, "a filter")
+        check(lib.gx_filter_open(out, file, ffi.from_buffer(text), len(text), ffi.NULL, err), err)
+        try:
+            check(lib.gx_filter_evaluate(out[0], ffi.from_buffer("uint64_t[]", words), ffi.NULL, err), err)
+        finally:
+            lib.gx_filter_close(out[0])
+        return words
+
     def filter(self, expression: str, *, engine: Optional[str] = None) -> Mask:
         """The documents that an expression over the index's attributes selects, as a mask:
 
@@ -728,14 +760,8 @@ class Index:
 
         UsageError names the column of what is wrong, and the nearest attribute. Make it once and use it for many
         searches; `search(..., filter=expression)` makes it for one call."""
-        words = np.zeros((self.info.n_docs + 63) // 64, np.uint64)
-        out, err, text = ffi.new("gx_filter **"), new_error(), encode(expression, "a filter")
         with self._use() as file:
-            check(lib.gx_filter_open(out, file, ffi.from_buffer(text), len(text), ffi.NULL, err), err)
-            try:
-                check(lib.gx_filter_evaluate(out[0], ffi.from_buffer("uint64_t[]", words), ffi.NULL, err), err)
-            finally:
-                lib.gx_filter_close(out[0])
+            words = self._selected(file, expression)
         return Mask(self, engine or self._default, words)
 
     @property

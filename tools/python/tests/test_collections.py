@@ -301,6 +301,8 @@ def test_facets_count_all_matches(tmp_path):
             for i in range(0, 120, 7):
                 alone = ix.search(["w1", "w0 w2", "nowhere"][i % 3], facets="tags")
                 assert many.facets[i]["tags"] == alone.facets["tags"]
+        assert ix.facets(["open:all"])["open:all"] == {True: 200, False: 200}
+        assert ix.facets("year:all", filter="year:<2002")["year:all"] == {2000: 20, 2001: 20}
         assert many.facets[2]["tags"] == {} and ix.search("w1").facets is None
         assert ix.search("+w1 -w2", syntax="boolean", facets=["open"]).facets["open"].present == 133
         for bad, error, words in ((["yaer"], gpuidx.UsageError, "did you mean year"), ([1], TypeError, "int"),
