@@ -491,8 +491,8 @@ static const cli_section sections[] = {
      "of documents and messages does not depend on threads."},
     {"Memory and disk",
      "Besides --memory a build takes up to 64 bytes a document, for its id, and at the end up to 24 bytes a term and "
-     "16 bytes a posting of the longest list, for each thread. The directory of the output needs room for the index "
-     "and for temporary files without a name, which are gone when the build ends: together from a third of the "
+     "16 bytes a posting of the longest list and 4 MB, for each thread. The directory of the output needs room for the "
+     "index and for temporary files without a name, which are gone when the build ends: together from a third of the "
      "text, for English prose, to four times the text, where most terms are rare. --store=text adds twice what the "
      "compressed texts take. A little --memory makes the build slower, not larger."},
     {NULL},

@@ -75,6 +75,20 @@ typedef struct adding {
     char *names;
 } adding;
 
+/* 0: one a processor. */
+static uint32_t threads_of(const cli_args *a)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const uint32_t given = (uint32_t)cli_count(a, "threads");
+    return given ? given : cores > 0 ? (uint32_t)cores : 1;
+}
+
+/* How many of the threads only read a file ahead: documents are added one by one. */
+static uint32_t readers_of(const cli_args *a)
+{
+    return threads_of(a) / 8;
+}
+
 /* The collection's attributes, which the source reads. */
 static int read_attributes(adding *x, gx_source_options *in)
 {
@@ -98,6 +112,7 @@ static int open_source(adding *x)
     const cli_args *a = x->args;
     gx_error err = {0};
     gx_source_options in = {.size = sizeof in,
+                            .threads = readers_of(a),
                             .columns = cli_text(a, "columns"),
                             .fields = cli_text(a, "fields"),
                             .max_record = cli_count(a, "max-record"),
@@ -167,17 +182,10 @@ static int add_documents(adding *x)
     return commit(x);
 }
 
-static uint32_t threads_of(const cli_args *a)
-{
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const uint32_t given = (uint32_t)cli_count(a, "threads");
-    return given ? given : cores > 0 ? (uint32_t)cores : 1;
-}
-
 static int run_adding(const cli_args *a, bool update)
 {
     adding x = {.args = a, .update = update, .commit_every = cli_count(a, "commit-every")};
-    int code = open_collection(&x.c, a, threads_of(a), cli_count(a, "memory"));
+    int code = open_collection(&x.c, a, threads_of(a) - readers_of(a), cli_count(a, "memory"));
     if (code == 0)
         code = open_source(&x);
     if (code == 0) {

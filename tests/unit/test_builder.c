@@ -656,6 +656,39 @@ static void any_number_of_threads_writes_the_same_file(void **state)
     }
 }
 
+/* Titles of 24 MB: several threads write the section. */
+static void a_large_section_is_the_same_by_any_number_of_threads(void **state)
+{
+    (void)state;
+    enum { N = 400, LENGTH = 60000 };
+    static char title[LENGTH];
+    built of[2];
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    o.path = in_dir("large.gx");
+    for (uint32_t i = 0; i < 2; ++i) {
+        o.threads = i ? 5 : 1;
+        gx_builder *b = open_builder(o);
+        for (uint32_t d = 0; d < N; ++d) {
+            char id[16];
+            gx_error err = {0};
+            for (uint32_t k = 0; k < LENGTH; ++k)
+                title[k] = k % 50 ? (char)('a' + (d + k / 50) % 26) : ' ';
+            const gx_document doc = {sizeof doc, id, title, "text", (size_t)snprintf(id, sizeof id, "d%u", d),
+                                     LENGTH,     4};
+            assert_int_equal(gx_builder_add(b, &doc, &err), GX_OK);
+        }
+        finish(b);
+        gx_index_close(open_index(o.path));
+        read_built(&of[i], o.path);
+        unlink(o.path);
+    }
+    assert_int_equal(of[0].n, of[1].n);
+    assert_true(of[0].n > (size_t)N * LENGTH);
+    assert_memory_equal(of[0].file, of[1].file, of[0].n);
+    free(of[0].file);
+    free(of[1].file);
+}
+
 static void a_few_documents_are_fine_for_many_threads(void **state)
 {
     (void)state;
@@ -891,6 +924,7 @@ int main(void)
         cmocka_unit_test(little_memory_gives_the_same_index),
         cmocka_unit_test(many_runs_take_no_more_memory_than_few),
         cmocka_unit_test(any_number_of_threads_writes_the_same_file),
+        cmocka_unit_test(a_large_section_is_the_same_by_any_number_of_threads),
         cmocka_unit_test(a_few_documents_are_fine_for_many_threads),
         cmocka_unit_test(a_build_by_threads_can_be_given_up_at_any_time),
         cmocka_unit_test(the_index_holds_what_the_analyzer_says),
