@@ -692,7 +692,8 @@ typedef struct gx_query_options {
      * terms, and finds its best 2 k + 40 documents without them. Of these it returns the best k by
      * all terms. Scores are exact, and all engines give the same answer. Nothing is promised of how
      * many of the k best are found: gx_replay tells. AND, AND-then-OR, prune = false, and an OR whose
-     * first pass finds fewer than k documents, are exact. */
+     * first pass finds fewer than k documents, are exact. It is meant for the CPU engine: of a GPU's
+     * answers a thread of the host ranks the documents found, which takes longer than exact answers. */
     float approximate;
 } gx_query_options;
 #define GX_QUERY_OPTIONS                                                                                               \

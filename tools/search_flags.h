@@ -125,7 +125,7 @@
      "give up some of the answer for speed, from 0 (exact) to 1. With `--op=or`, terms that weigh least are left out " \
      "of a first search, as many as have at most this share of the query's weight; its best `2 k + 40` documents are " \
      "then ranked by all terms. Scores are exact and engines agree; which documents are found is not promised: " \
-     "`gpuidx replay --verify` tells the recall", .max = 1}, \
+     "`gpuidx replay --verify` tells the recall. Use it on the CPU; a GPU is faster with exact answers", .max = 1}, \
     {"engine", 0, CLI_CHOICE, CLI_SEARCH_ENGINES, "auto", \
      "where to search; `auto` takes a GPU where one can be used that has room for the index, if need be without its " \
      "lists (`--resident`), else the CPU; `hybrid` lets both " \

@@ -3,8 +3,9 @@
  *   bounds of all segments from the lists' bounds of segments       SIMD, a byte a list and segment
  *   segments by falling bound, until the bound is below T:          (T: the k-th best score so far)
  *     bounds of the segment's 32 ranges                             SIMD, a row of 32 bytes a dense list
- *     each list's postings in the ranges that reach T -> accumulators            exact integers
- *     documents of these ranges that reach T -> the k best
+ *     in the ranges that reach T: postings of lists that are not dense -> accumulators    exact integers
+ *     in those that still reach T: dense lists, 4 at a time, ranges below T are dropped between
+ *     documents of the ranges that are left and reach T -> the k best
  *
  * Mallia, Suel and Tonellotto, "Faster Learned Sparse Retrieval with Block-Max Pruning" (SIGIR
  * 2024), section 3, visit ranges by falling bound; Carlson, Xie, He and Yang, "Dynamic Superblock

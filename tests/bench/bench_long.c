@@ -652,6 +652,7 @@ int main(int argc, char **argv)
     printf("%u documents, %u lists, %.1f M postings, %.2f bits a posting; made in %.1f s\n", ix->n_docs, ix->n_terms,
            (double)ix->n_postings / 1e6, (double)ix->header->device_bytes * 8 / (double)ix->n_postings,
            gx_clock_seconds() - t);
+    fflush(stdout);
     for (const gx_executor *const *p = gx_executors; *p && !(o->on_cpu && b.ops); ++p)
         b.ops = *p;
     gx_engine_options eo = GX_ENGINE_OPTIONS;
