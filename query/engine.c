@@ -68,7 +68,8 @@ static gx_status try_devices(const gx_engine_options *given, gx_error *err)
     gx_engine_options o = GX_ENGINE_OPTIONS;
     gx_status st =
         gx_sized_read(&o, sizeof o, given, GX_SIZE_THROUGH(gx_engine_options, linger_us), "gx_engine_options", err);
-    for (uint32_t i = 0; st == GX_OK && o.kind == GX_ENGINE_GPU && o.n_devices <= GX_MAX_DEVICES && i < o.n_devices; ++i)
+    const uint32_t n = o.kind == GX_ENGINE_GPU && o.n_devices <= GX_MAX_DEVICES ? o.n_devices : 0;
+    for (uint32_t i = 0; st == GX_OK && i < n; ++i)
         st = gx_device_use(o.devices[i], err);
     return st;
 }

@@ -40,8 +40,8 @@
 #define MOST_RETRY 10.0   /* s */
 #define MOST_POLLING 2u   /* threads of a processor that poll at once: more would only hold each other up */
 #define CORES_A_POLL 4u   /* and no more than one in as many cores, for others have to run too */
-#define PLACES_A_CALLER 4u /* guests for each caller that may answer at once, so that a thread finds its last one free */
-#define MOST_GUESTS 64u    /* but no more than so many, or one for each caller */
+#define PLACES_A_CALLER 4u /* guests for each caller that may answer at once: a thread finds its last one free */
+#define MOST_GUESTS 64u    /* but no more than this number, or one for each caller */
 #define QUERY_OPTIONS_LEAST GX_SIZE_THROUGH(gx_query_options, mask)
 
 /* A plan's `cancel` while the watchdog may leave the thread that runs it. */
