@@ -62,7 +62,7 @@ static gx_status check_devices(gx_engine_options *opt, gx_error *err)
     return GX_OK;
 }
 
-/* Whether all GPUs of the list can be used, also those that a collection does not need yet. */
+/* Whether all GPUs of the list can be used, also those that a collection has no parts for yet. */
 static gx_status try_devices(const gx_engine_options *given, gx_error *err)
 {
     gx_engine_options o = GX_ENGINE_OPTIONS;
@@ -90,7 +90,7 @@ gx_status gx_engine_open(gx_engine **out, const gx_index *ix, const gx_engine_op
     const gx_executor *gpu;
     *out = NULL;
     gx_clear_error(err);
-    gx_status st = try_devices(opt, err);
+    gx_status st = ix->parts ? try_devices(opt, err) : GX_OK;
     if (st == GX_OK)
         st = gx_faults_wrap(&gpu, find_ops("gpu"), getenv("GX_GPU_FAULTS"), err);
     return st == GX_OK ? gx_engine_open_with(out, ix, opt, gpu, err) : st;

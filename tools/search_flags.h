@@ -62,8 +62,8 @@
      "`auto`: all where it fits, else what fits. Results do not change"}, \
     {"residency-policy", 0, CLI_CHOICE, CLI_RESIDENCY_POLICIES, "gdsf", \
      "which lists stay in GPU memory where not all fit. `gdsf`: those used most for their size and lately; " \
-     "`landlord`: those used lately, and small; `lfu`: those used most; `lru`: those used last; `static`: those of " \
-     "`--warm` used most for their size, and never others"}, \
+     "`landlord`: those used lately, and small; `lfu`: those used most; `lru`: those used last; `static`: only " \
+     "those that the log of `--warm` uses most for their size"}, \
     {"warm", 0, CLI_TEXT, "LOG", NULL, \
      "before the first query, fill that part of GPU memory with the lists that the queries of this log use most"}
 /* How a query log is read. */

@@ -169,19 +169,21 @@ static void describe_documents(gpu_prepared_index *s, sub_batch *p, const gx_fil
     gpu_query *const Q = &p->queries[q];
     const gpu_term *const t = &p->terms[Q->first_term];
     selected_documents *const D = &p->documents[p->n_documents];
-    uint64_t postings = 0, before = 0;
+    /* of the postings, those in blocks that are read: describe_limits has been called */
+    const double part = p->end_doc[q] ? (double)(p->end_doc[q] - p->first_doc[q]) / s->ix->n_docs : 1;
+    double postings = 0, before = 0;
     for (uint32_t i = 0; i < p->n_essential[q]; ++i)
-        postings += t[i].payload.df;
-    if (!find_documents(&s->columns, f, (uint64_t)((double)postings * DOCUMENTS_A_POSTING), D))
+        postings += part * t[i].payload.df;
+    if (!find_documents(&s->columns, f, (uint64_t)(postings * DOCUMENTS_A_POSTING), D))
         return;
-    const uint64_t cost = (uint64_t)(D->n / DOCUMENTS_A_POSTING);
-    uint64_t least = postings;
+    const double cost = D->n / DOCUMENTS_A_POSTING;
+    double least = postings;
     for (uint32_t i = 0; i < p->n_essential[q]; ++i) {
         if (before + cost < least) {
             least = before + cost;
             D->position = i;
         }
-        before += t[i].payload.df;
+        before += part * t[i].payload.df;
     }
     if (least == postings)
         return;
