@@ -90,7 +90,7 @@ gx_status gx_engine_open(gx_engine **out, const gx_index *ix, const gx_engine_op
     const gx_executor *gpu;
     *out = NULL;
     gx_clear_error(err);
-    gx_status st = ix->parts ? try_devices(opt, err) : GX_OK;
+    gx_status st = ix && ix->parts ? try_devices(opt, err) : GX_OK;
     if (st == GX_OK)
         st = gx_faults_wrap(&gpu, find_ops("gpu"), getenv("GX_GPU_FAULTS"), err);
     return st == GX_OK ? gx_engine_open_with(out, ix, opt, gpu, err) : st;
