@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "engine/lower_bound.h"
 #include "engine/status.h"
 #include "query/collection.h"
 
@@ -149,14 +150,7 @@ static uint32_t find_tf(const gx_list *l, uint32_t j, uint32_t doc, open_block *
         b->n = gx_list_decode_docids(l, j, b->docids);
         b->has_tfs = false;
     }
-    uint32_t lo = 0, hi = b->n;
-    while (lo < hi) {
-        const uint32_t mid = lo + (hi - lo) / 2;
-        if (b->docids[mid] < doc)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
+    const uint32_t lo = gx_lower_bound(b->docids, 0, b->n, doc);
     if (lo == b->n || b->docids[lo] != doc)
         return 0;
     if (!b->has_tfs)

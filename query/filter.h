@@ -71,7 +71,7 @@ void gx_filter_test(const gx_filter *f, const uint32_t *docids, uint32_t n, uint
 typedef struct gx_filter_documents {
     uint64_t n;             /* documents at most */
     const uint32_t *docids; /* [n] different docids, readable up to a multiple of 16; NULL: gx_filter_mark finds them */
-    uint32_t n_runs;        /* docids rise in so many runs */
+    uint32_t n_runs;        /* the number of runs in which docids rise */
     bool exact;
 } gx_filter_documents;
 

@@ -284,7 +284,7 @@ static uint32_t find_free(const gx_residency *r, uint32_t units)
     return best;
 }
 
-/* An extent of so many units for a list that is to be copied, or NONE. */
+/* Returns an extent of that number of units for a list that is to be copied, or NONE. */
 static uint32_t take_extent(gx_residency *r, uint32_t units, uint32_t list)
 {
     const uint32_t number = find_free(r, units);

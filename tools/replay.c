@@ -202,6 +202,18 @@ static int check_flags(const cli_args *a, const gx_replay_options *opt)
     return 0;
 }
 
+/* Queries a batch, and the service that answers them if both engines do. both: NULL, or opened. */
+static void choose_batch(gx_replay_options *opt, hybrid *both, const gx_engine *en)
+{
+    if (!opt->batch)
+        opt->batch = both ? HYBRID_BATCH : gx_engine_get_kind(en) == GX_ENGINE_GPU ? 1024 : 1;
+    if (!both)
+        return;
+    both->options.callers = (opt->threads + 3) / 4; /* the others go on planning */
+    both->options.bound = both->options.bound > opt->batch ? both->options.bound : opt->batch;
+    opt->service = &both->options;
+}
+
 static int run(const cli_args *a)
 {
     gx_index *ix = NULL;
@@ -251,14 +263,8 @@ static int run(const cli_args *a)
     if (!code && other)
         code = document_filter_open_mask(&other_mask, &filter, other);
     if (!code) {
-        if (!opt.batch)
-            opt.batch = hybrid_is_asked(a) ? HYBRID_BATCH : gx_engine_get_kind(en) == GX_ENGINE_GPU ? 1024 : 1;
-        if (hybrid_is_asked(a)) {
-            both.options.callers = (opt.threads + 3) / 4; /* the others go on planning */
-            both.options.bound = both.options.bound > opt.batch ? both.options.bound : opt.batch;
-            opt.service = &both.options;
-            opt.service_mask = gpu_mask;
-        }
+        choose_batch(&opt, hybrid_is_asked(a) ? &both : NULL, en);
+        opt.service_mask = opt.service ? gpu_mask : NULL;
         opt.query.mask = mask;
         opt.other = other;
         opt.other_mask = other_mask;

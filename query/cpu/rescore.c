@@ -1,5 +1,6 @@
 /* rescore.c: adds what lists add to the scores of some documents. A list that has ranges (ranges.h) is read there, any
  * other by its compressed blocks. */
+#include "engine/lower_bound.h"
 #include "query/approximate.h"
 #include "query/cpu/ranges.h"
 #include "query/cpu/search.h"
@@ -70,15 +71,8 @@ static uint32_t find_sparse(const gx_range_list *l, uint32_t docid)
 /* A rare list has its docids, in which documents are found by halving. */
 static uint32_t find_rare(const gx_range_list *l, uint32_t docid)
 {
-    uint32_t lo = 0, hi = l->df;
-    while (lo < hi) {
-        const uint32_t mid = lo + (hi - lo) / 2;
-        if (l->docids[mid] < docid)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < l->df && l->docids[lo] == docid ? l->tfs[lo] : 0;
+    const uint32_t at = gx_lower_bound(l->docids, 0, l->df, docid);
+    return at < l->df && l->docids[at] == docid ? l->tfs[at] : 0;
 }
 
 /* tfs[n] of the documents in the list; 0 where it does not have them. */

@@ -62,7 +62,7 @@ static uint64_t count_postings(const gx_plan *plan)
     return n;
 }
 
-/* So many of df postings are in [first, end), about. */
+/* Returns about how many of df postings have docids in [first, end). */
 static uint64_t within(const gx_cpu_selection *s, uint64_t df)
 {
     return s->end - s->first < s->n_docs ? df * (s->end - s->first) / s->n_docs : df;

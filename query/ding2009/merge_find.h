@@ -13,6 +13,7 @@
 
 #include "engine/gpuidx.h"
 #include "engine/hd.h"
+#include "engine/lower_bound.h"
 
 /* Returns the shift of level 1 .. levels + 1; the last level has shift 0. Each level has about
  * n^(1 / (levels + 1)) times as many elements as the one before. */
@@ -22,19 +23,6 @@ GX_HD uint32_t gx_merge_find_shift(uint32_t n, uint32_t levels, uint32_t level)
     while (bits < 32 && n >> bits)
         ++bits;
     return bits * (levels + 1 - level) / (levels + 1);
-}
-
-/* Returns the least p in [lo, hi) with b[p] >= x, or hi. */
-GX_HD uint32_t gx_lower_bound(const uint32_t *b, uint32_t lo, uint32_t hi, uint32_t x)
-{
-    while (lo < hi) {
-        const uint32_t mid = lo + (hi - lo) / 2;
-        if (b[mid] < x)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
 }
 
 #ifdef __cplusplus

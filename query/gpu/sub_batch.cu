@@ -2,6 +2,8 @@
  * items. */
 #include "query/gpu/sub_batch.cuh"
 
+#include "engine/lower_bound.h"
+
 extern "C" {
 #include "query/mask.h"
 }
@@ -423,19 +425,6 @@ void begin_description(sub_batch *p)
 
 /* ---- items ---- */
 
-/* Returns the first of heads[begin, end), which rise, that is at least doc. */
-static uint32_t find_head(const uint32_t *heads, uint32_t begin, uint32_t end, uint32_t doc)
-{
-    while (begin < end) {
-        const uint32_t middle = begin + (end - begin) / 2;
-        if (heads[middle] < doc)
-            begin = middle + 1;
-        else
-            end = middle;
-    }
-    return begin;
-}
-
 /* Sets which of the list's blocks become items: those that can hold a document to which the query's filter
  * limits it, at least one. */
 static void limit_blocks(const sub_batch *p, uint32_t q, pending_list *l)
@@ -446,8 +435,8 @@ static void limit_blocks(const sub_batch *p, uint32_t q, pending_list *l)
     if (p->end_doc[q] == 0)
         return;
     const uint32_t *heads = p->heads + at.first_block;
-    const uint32_t from = find_head(heads, 0, at.n_blocks, p->first_doc[q] + 1), first = from ? from - 1 : 0;
-    const uint32_t end = find_head(heads, first, at.n_blocks, p->end_doc[q]);
+    const uint32_t from = gx_lower_bound(heads, 0, at.n_blocks, p->first_doc[q] + 1), first = from ? from - 1 : 0;
+    const uint32_t end = gx_lower_bound(heads, first, at.n_blocks, p->end_doc[q]);
     l->first_block = first;
     l->n_blocks = end > first ? end - first : 1;
 }

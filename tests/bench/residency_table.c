@@ -217,7 +217,7 @@ typedef struct outcome {
     uint64_t n_queries, n_different;
 } outcome;
 
-/* All sessions answer the log for so many seconds. */
+/* All sessions answer the log for that number of seconds. */
 static outcome run_sessions(table *t, session *all, uint32_t n, double seconds)
 {
     const double t0 = gx_clock_seconds();

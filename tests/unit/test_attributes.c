@@ -11,6 +11,7 @@
 #include "index/build/writer.h"
 #include "index/check.h"
 #include "tests/support/collection.h"
+#include "tests/support/index_image.h"
 #include "tests/support/scratch.h"
 
 /* ---- texts to values ---- */
@@ -222,22 +223,6 @@ static void write_golden(const char *path)
     gx_columns_close(opt.columns);
 }
 
-typedef struct image {
-    uint8_t *bytes;
-    size_t n;
-} image;
-
-static image load(const char *path)
-{
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        fail_msg("no file %s", path);
-    image im = {malloc(1 << 20), 0};
-    im.n = fread(im.bytes, 1, 1 << 20, f);
-    fclose(f);
-    return im;
-}
-
 static void store(const char *path, const image *im)
 {
     FILE *f = fopen(path, "wb");
@@ -256,17 +241,7 @@ static const char *golden_path(void)
 static void the_golden_file_stays(void **state)
 {
     (void)state;
-    if (getenv("GX_TEST_REWRITE"))
-        write_golden(golden_path());
-    write_golden(in_dir("made.gx"));
-    image a = load(golden_path()), b = load(in_dir("made.gx"));
-    assert_int_equal(a.n, b.n);
-    assert_memory_equal(a.bytes, b.bytes, a.n);
-    gx_error err = {0};
-    if (gx_index_verify(golden_path(), GX_CHECK_FULL, &err) != GX_OK)
-        fail_msg("%s", err.text);
-    free(a.bytes);
-    free(b.bytes);
+    check_golden_file(golden_path(), write_golden);
 }
 
 /* ---- through a builder and back ---- */

@@ -605,7 +605,7 @@ static gx_index *begin_with_parts(sequence *s)
     }
 }
 
-/* The last docids that there can be: as if a part before had so many documents. */
+/* The last docids that there can be: as if a part before had nearly all documents. */
 static void docids_go_up_to_the_last_number(void **state)
 {
     (void)state;

@@ -616,7 +616,7 @@ typedef struct gpu_engine {
     gx_session *s;
 } gpu_engine;
 
-/* An engine on n GPUs. Skips the test if there are not so many. */
+/* An engine on n GPUs. Skips the test where there are fewer. */
 static gpu_engine open_gpus(const gx_index *index, uint32_t n, uint64_t device_memory)
 {
     gpu_engine g;

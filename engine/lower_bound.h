@@ -1,0 +1,22 @@
+/* lower_bound.h: binary search, in a header that both C and CUDA code include. */
+#ifndef GX_ENGINE_LOWER_BOUND_H
+#define GX_ENGINE_LOWER_BOUND_H
+
+#include <stdint.h>
+
+#include "engine/hd.h"
+
+/* Returns the least p in [lo, hi) with b[p] >= x, or hi. b[lo .. hi) rises. */
+GX_HD uint32_t gx_lower_bound(const uint32_t *b, uint32_t lo, uint32_t hi, uint32_t x)
+{
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (b[mid] < x)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+#endif
