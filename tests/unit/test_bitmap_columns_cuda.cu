@@ -1,6 +1,6 @@
 /* Sets of documents from bitmap columns as index files have them, on the GPU, against the CPU's. Skipped where there
  * is no GPU. */
-#include "query/gpu/bitmap_columns.cuh"
+#include "tools/bench/kernels/bitmap_columns.cuh"
 #include "tests/support/row_sets.cuh"
 
 extern "C" {

@@ -5,8 +5,8 @@
 
 #include "codecs/containers.cuh"
 #include "engine/clock.h"
-#include "query/gpu/bitmap_columns.cuh"
 #include "tools/bench/bitmap_sets.h"
+#include "tools/bench/kernels/bitmap_columns.cuh"
 
 extern "C" {
 #include "tools/bench/made_bitmaps.h"

@@ -3,9 +3,11 @@
  *
  * Eight threads find a column's blocks that reach into the tile, by its heads. The blocks of all columns are then dealt
  * to the warps; a warp decodes a block in registers and puts its documents, or its runs, into the tile.
+ *
+ * `gpuidx bench bitmaps` measures it. Searches do not use it: they test values, or read masks that the CPU has made.
  */
-#ifndef GX_QUERY_GPU_BITMAP_COLUMNS_CUH
-#define GX_QUERY_GPU_BITMAP_COLUMNS_CUH
+#ifndef GX_TOOLS_BENCH_KERNELS_BITMAP_COLUMNS_CUH
+#define GX_TOOLS_BENCH_KERNELS_BITMAP_COLUMNS_CUH
 
 #include "codecs/row_tile.cuh"
 #include "index/format.h"
