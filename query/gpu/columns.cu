@@ -29,11 +29,15 @@ void close_columns(device_columns *c)
         (void)cudaFree(c->of[i].present);
         (void)cudaFree(c->of[i].order);
         (void)cudaFree(c->of[i].d_starts);
+        for (uint32_t l = 0; l < N_BIN_LEVELS; ++l) {
+            (void)cudaFree(c->of[i].bin_maps[l]);
+            free(c->of[i].bins[l]);
+        }
         free(c->of[i].sample);
         free(c->of[i].least);
         free(c->of[i].starts);
-        free(c->of[i].first_docids);
-        free(c->of[i].last_docids);
+        free(c->of[i].limits);
+        free(c->of[i].chunks);
     }
     free(c->of);
     pthread_mutex_destroy(&c->lock);
@@ -68,23 +72,40 @@ uint64_t columns_bytes(const gx_index *ix)
     return bytes;
 }
 
-/* Copies to `room` bytes of new device memory. Returns NULL if there is no room. */
-static void *upload(const device_columns *c, const void *from, uint64_t bytes, uint64_t room)
+void *take_column_memory(const device_columns *c, uint64_t bytes)
 {
     memory_budget *budget = &c->owner->budget;
     const uint64_t sessions = LEFT_SESSIONS * SESSION_DEVICE_BYTES, half = budget->limit / 2,
                    kept = sessions < half ? sessions : half;
-    void *to = NULL;
+    void *memory = NULL;
     gx_error ignored;
-    if (budget_left(budget) < room + kept || budget_take(budget, "a column", room, &ignored) != GX_OK)
+    if (budget_left(budget) < bytes + kept || budget_take(budget, "a column", bytes, &ignored) != GX_OK)
         return NULL;
     stop_lingering(c->owner);
-    if (cudaSetDevice(c->owner->device) == cudaSuccess && cudaMalloc(&to, room ? room : 1) == cudaSuccess &&
-        gx_device_upload(c->owner->device, to, from, bytes, &ignored) == GX_OK)
-        return to;
-    (void)cudaFree(to);
+    if (cudaSetDevice(c->owner->device) == cudaSuccess && cudaMalloc(&memory, bytes ? bytes : 1) == cudaSuccess)
+        return memory;
     (void)cudaGetLastError();
-    budget_give(budget, room);
+    budget_give(budget, bytes);
+    return NULL;
+}
+
+void give_column_memory(const device_columns *c, void *memory, uint64_t bytes)
+{
+    if (!memory)
+        return;
+    (void)cudaFree(memory);
+    (void)cudaGetLastError();
+    budget_give(&c->owner->budget, bytes);
+}
+
+/* Copies to `room` bytes of new device memory. Returns NULL if there is no room. The lock is held. */
+static void *upload(const device_columns *c, const void *from, uint64_t bytes, uint64_t room)
+{
+    gx_error ignored;
+    void *to = take_column_memory(c, room);
+    if (to && gx_device_upload(c->owner->device, to, from, bytes, &ignored) == GX_OK)
+        return to;
+    give_column_memory(c, to, room);
     return NULL;
 }
 
@@ -166,7 +187,7 @@ static bool choose_groups(device_column *d)
 }
 
 /* Finds the group of each document, UINT16_MAX if it has no value. Short values are looked up. */
-static void find_groups(const gx_index *ix, const gx_column *c, const device_column *d, uint16_t *groups)
+static void find_groups_of_documents(const gx_index *ix, const gx_column *c, const device_column *d, uint16_t *groups)
 {
     uint16_t *of_value = c->width <= 2 ? (uint16_t *)malloc((1u << 16) * sizeof *of_value) : NULL;
     for (uint32_t v = 0; of_value && v < 1u << 16; ++v)
@@ -180,23 +201,37 @@ static void find_groups(const gx_index *ix, const gx_column *c, const device_col
     free(of_value);
 }
 
-/* Counts the documents of each group, and finds the first and the last. false: no memory. */
+static void add_document(doc_limits *l, uint32_t docid)
+{
+    l->first = docid < l->first ? docid : l->first;
+    l->end = docid >= l->end ? docid + 1 : l->end;
+}
+
+static doc_limits *no_limits(uint32_t n)
+{
+    doc_limits *l = (doc_limits *)malloc(n * sizeof *l);
+    for (uint32_t i = 0; l && i < n; ++i)
+        l[i] = {UINT32_MAX, 0};
+    return l;
+}
+
+/* Counts the documents of each group, and finds the first and the last of groups and chunks. false: no memory. */
 static bool count_groups(const gx_index *ix, const gx_column *c, device_column *d)
 {
     uint16_t *groups = (uint16_t *)malloc((ix->n_docs + 1ull) * sizeof *groups);
     d->starts = (uint32_t *)calloc(d->n_groups + 1ull, sizeof *d->starts);
-    d->first_docids = (uint32_t *)calloc(d->n_groups + 1ull, sizeof *d->first_docids);
-    d->last_docids = (uint32_t *)calloc(d->n_groups + 1ull, sizeof *d->last_docids);
-    const bool ok = groups && d->starts && d->first_docids && d->last_docids;
+    d->limits = no_limits(d->n_groups);
+    d->chunks = no_limits(d->n_groups / GROUPS_A_CHUNK + 1);
+    const bool ok = groups && d->starts && d->limits && d->chunks;
     if (ok)
-        find_groups(ix, c, d, groups);
+        find_groups_of_documents(ix, c, d, groups);
     for (uint32_t i = 0; ok && i < ix->n_docs; ++i) {
         const uint32_t g = groups[i];
         if (g == UINT16_MAX)
             continue;
-        if (d->starts[g + 1]++ == 0)
-            d->first_docids[g] = i;
-        d->last_docids[g] = i;
+        d->starts[g + 1] += 1;
+        add_document(&d->limits[g], i);
+        add_document(&d->chunks[g / GROUPS_A_CHUNK], i);
     }
     for (uint32_t g = 0; ok && g < d->n_groups; ++g)
         d->starts[g + 1] += d->starts[g];
@@ -212,7 +247,7 @@ static uint32_t *group_documents(const gx_index *ix, const gx_column *c, const d
     uint32_t *at = (uint32_t *)malloc((d->n_groups + 1ull) * sizeof *at);
     if (groups && docids && at) {
         memcpy(at, d->starts, (d->n_groups + 1ull) * sizeof *at);
-        find_groups(ix, c, d, groups);
+        find_groups_of_documents(ix, c, d, groups);
         for (uint32_t i = 0; i < ix->n_docs; ++i) {
             if (groups[i] != UINT16_MAX)
                 docids[at[groups[i]]++] = i;
@@ -249,26 +284,27 @@ static bool upload_values(const device_columns *all, const gx_column *c, device_
         return false;
     d->values = upload(all, c->values, (uint64_t)ix->n_docs * c->width, values);
     if (d->values && present && !(d->present = upload(all, c->present, present, present))) {
-        (void)cudaFree(d->values);
+        give_column_memory(all, d->values, values);
         d->values = NULL;
-        budget_give(&all->owner->budget, values);
     }
     return d->values != NULL;
 }
 
-/* Returns whether the values, or the order, of attribute i are in device memory; brings them there at the
- * first call. */
-static bool have(device_columns *all, uint32_t i, bool order)
+/* Returns whether a part of attribute i is in device memory; brings it there at the first call. That of the
+ * values comes before the others. */
+static bool have(device_columns *all, uint32_t i, column_part part)
 {
+    static bool (*const bring[N_COLUMN_PARTS])(const device_columns *, const gx_column *,
+                                               device_column *) = {upload_values, upload_order, make_bins};
     gx_column *c = &all->ix->columns[i];
     device_column *d = &all->of[i];
-    int *state = order ? &d->order_state : &d->values_state;
+    int *state = &d->states[part];
     int now = __atomic_load_n(state, __ATOMIC_ACQUIRE);
     if (now != COLUMN_UNUSED)
         return now == COLUMN_READY;
     pthread_mutex_lock(&all->lock);
     if ((now = *state) == COLUMN_UNUSED) {
-        now = (order ? upload_order(all, c, d) : upload_values(all, c, d)) ? COLUMN_READY : COLUMN_REFUSED;
+        now = bring[part](all, c, d) ? COLUMN_READY : COLUMN_REFUSED;
         __atomic_store_n(state, now, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&all->lock);
@@ -298,6 +334,11 @@ struct clauses {
 static gpu_test make_test(const void *values, uint32_t bits, uint64_t low, uint64_t span)
 {
     return {(uint64_t)(uintptr_t)values | (uint32_t)__builtin_ctz(bits), (uint32_t)low, (uint32_t)span};
+}
+
+gpu_test column_test(const void *values, uint32_t bits)
+{
+    return make_test(values, bits, 0, UINT32_MAX);
 }
 
 /* Adds tests[n] as a clause. false: no room. */
@@ -352,7 +393,7 @@ static bool range_clauses(device_columns *all, const gx_filter_node *n, bool neg
     const gx_column *c = &all->ix->columns[n->column];
     const device_column *d = &all->of[n->column];
     uint64_t low, high;
-    if (!is_testable(c) || !have(all, n->column, false))
+    if (!is_testable(c) || !have(all, n->column, COLUMN_VALUES))
         return false;
     const uint32_t bits = 8 * c->width;
     const uint64_t most = (UINT64_C(1) << bits) - 1;
@@ -385,7 +426,7 @@ static bool range_clauses(device_columns *all, const gx_filter_node *n, bool neg
 static bool presence_clauses(device_columns *all, const gx_filter_node *n, bool negated, clauses *out, double *share)
 {
     const gx_column *c = &all->ix->columns[n->column];
-    if (!is_testable(c) || !have(all, n->column, false))
+    if (!is_testable(c) || !have(all, n->column, COLUMN_VALUES))
         return false;
     const device_column *d = &all->of[n->column];
     const double present = d->present ? (double)c->n_present / all->ix->n_docs : 1;
@@ -459,92 +500,77 @@ bool make_tests(device_columns *c, const gx_filter *f, filter_tests *out)
     return true;
 }
 
-/* ---- documents ---- */
-
-/* A condition that every document of the filter meets. */
-struct rarest_range {
-    const gx_filter_node *node; /* NULL: none */
-    uint64_t low, high;
-    double share;
-};
-
-static void find_rarest(const device_columns *all, const gx_filter *f, uint32_t i, rarest_range *r)
-{
-    const gx_filter_node *n = &f->nodes[i];
-    uint64_t low, high;
-    if (n->kind == GX_FILTER_AND) {
-        for (uint32_t c = n->first; c != UINT32_MAX; c = f->nodes[c].next)
-            find_rarest(all, f, c, r);
-    } else if (n->kind == GX_FILTER_RANGE && is_testable(&f->ix->columns[n->column]) &&
-               gx_filter_range(&f->ix->columns[n->column], n, &low, &high)) {
-        const double share = range_share(all, n->column, low, high);
-        if (!r->node || share < r->share)
-            *r = {n, low, high, share};
-    }
-}
+/* ---- groups of documents ---- */
 
 /* Where the documents of groups [from, to) are. */
 static void group_limits(const device_column *d, uint32_t from, uint32_t to, uint32_t *first, uint32_t *end)
 {
-    *first = UINT32_MAX;
-    *end = 0;
-    for (uint32_t g = from; g < to; ++g) {
-        if (d->starts[g] == d->starts[g + 1])
-            continue;
-        *first = d->first_docids[g] < *first ? d->first_docids[g] : *first;
-        *end = d->last_docids[g] >= *end ? d->last_docids[g] + 1 : *end;
+    uint32_t least = UINT32_MAX, most = 0;
+    for (uint32_t g = from, n; g < to; g += n) {
+        const bool whole = g % GROUPS_A_CHUNK == 0 && to - g >= GROUPS_A_CHUNK;
+        const doc_limits l = whole ? d->chunks[g / GROUPS_A_CHUNK] : d->limits[g];
+        n = whole ? GROUPS_A_CHUNK : 1;
+        least = l.first < least ? l.first : least;
+        most = l.end > most ? l.end : most;
     }
-    if (*end == 0)
-        *first = 0;
+    *first = most ? least : 0;
+    *end = most;
 }
 
-bool find_documents(device_columns *c, const gx_filter *f, uint64_t most, selected_documents *D)
-{
-    rarest_range r = {};
-    find_rarest(c, f, f->root, &r);
-    if (!r.node || r.share * c->ix->n_docs > (double)most || !have(c, r.node->column, true))
-        return false;
-    const device_column *d = &c->of[r.node->column];
-    const uint32_t first = group_of(d, r.low), end = group_of(d, r.high) + 1;
-    if (end - first > MAX_RUNS || d->starts[end] - d->starts[first] > most)
-        return false;
-    *D = {};
-    D->docids = d->order;
-    D->starts = d->d_starts + first;
-    D->n_runs = end - first;
-    D->n = d->starts[end] - d->starts[first];
-    group_limits(d, first, end, &D->begin, &D->end);
-    D->n_items = D->n / DOCUMENTS_ITEM + 1;
-    return true;
-}
-
-static void limit_by(const device_columns *all, const gx_filter *f, uint32_t i, uint32_t *first, uint32_t *end)
+/* Adds the conditions that all documents of node i meet. */
+static void add_conditions(const device_columns *all, const gx_filter *f, uint32_t i, filter_groups *out)
 {
     const gx_filter_node *n = &f->nodes[i];
     uint64_t low, high;
     if (n->kind == GX_FILTER_AND) {
         for (uint32_t c = n->first; c != UINT32_MAX; c = f->nodes[c].next)
-            limit_by(all, f, c, first, end);
+            add_conditions(all, f, c, out);
     } else if (n->kind == GX_FILTER_RANGE && is_testable(&f->ix->columns[n->column]) &&
                gx_filter_range(&f->ix->columns[n->column], n, &low, &high)) {
         const device_column *d = &all->of[n->column];
-        const uint32_t from = group_of(d, low), to = group_of(d, high) + 1;
+        const uint32_t first = group_of(d, low), end = group_of(d, high) + 1,
+                       n_docs = d->starts[end] - d->starts[first];
         uint32_t begin, stop;
-        if (to - from == d->n_groups)
-            return;
-        group_limits(d, from, to, &begin, &stop);
-        *first = begin > *first ? begin : *first;
-        *end = stop < *end ? stop : *end;
+        if (out->column == UINT32_MAX || n_docs < out->n) {
+            out->column = n->column;
+            out->first = first;
+            out->end = end;
+            out->n = n_docs;
+        }
+        group_limits(d, first, end, &begin, &stop);
+        out->first_doc = begin > out->first_doc ? begin : out->first_doc;
+        out->end_doc = stop < out->end_doc ? stop : out->end_doc;
     }
 }
 
-void find_limits(const device_columns *c, const gx_filter *f, uint32_t *first, uint32_t *end)
+void find_groups(const device_columns *c, const gx_filter *f, filter_groups *out)
 {
-    *first = 0;
-    *end = c->ix->n_docs;
-    limit_by(c, f, f->root, first, end);
-    if (*end < *first)
-        *end = *first;
+    *out = {UINT32_MAX, 0, 0, c->ix->n_docs, 0, c->ix->n_docs};
+    add_conditions(c, f, f->root, out);
+    if (out->end_doc < out->first_doc)
+        out->end_doc = out->first_doc;
+}
+
+bool find_documents(device_columns *c, const filter_groups *G, selected_documents *D)
+{
+    if (G->column == UINT32_MAX || G->end - G->first > MAX_RUNS || !have(c, G->column, COLUMN_ORDER))
+        return false;
+    const device_column *d = &c->of[G->column];
+    *D = {};
+    D->docids = d->order;
+    D->starts = d->d_starts + G->first;
+    D->n_runs = G->end - G->first;
+    D->n = G->n;
+    group_limits(d, G->first, G->end, &D->begin, &D->end);
+    D->n_items = D->n / DOCUMENTS_ITEM + 1;
+    return true;
+}
+
+bool find_bin(device_columns *c, const filter_groups *G, document_map *out)
+{
+    constexpr uint32_t MOST = BIN_LEVELS[N_BIN_LEVELS - 1].log_share; /* the largest bins' */
+    return G->column != UINT32_MAX && G->n <= c->ix->n_docs >> MOST && have(c, G->column, COLUMN_BINS) &&
+           find_bin_of_groups(&c->of[G->column], G->first, G->end, c->ix->n_docs, out);
 }
 
 } // namespace gx

@@ -119,7 +119,11 @@ constexpr uint32_t SHORT_QUERY_TERMS = 6; /* the kernel for short queries takes 
 enum { QUERY_AND = 1, QUERY_EXHAUSTIVE = 2, QUERY_MASKED = 4, QUERY_LOSSY = 8, QUERY_TILES = 16 };
 /* its first threshold is likely; it is no bound unless k documents reach it */
 enum { QUERY_GUESSED = 32 };
-constexpr uint32_t QUERY_TESTS = 8; /* bits from here on: the number of tests behind the query's terms */
+/* The mask is read as soon as postings are decoded. Without QUERY_MASKED it also allows other documents
+ * than the query may return, so that whoever does not know it can leave it out. */
+enum { QUERY_EARLY_MASK = 64 };
+/* from these bits on: the number of tests behind the query's terms; log2 of the documents of an early mask's bit */
+constexpr uint32_t QUERY_TESTS = 8, QUERY_MASK_SHIFT = 16;
 
 struct alignas(16) gpu_query {
     uint32_t n_terms, first_term, flags, k;
@@ -131,11 +135,12 @@ struct alignas(16) gpu_query {
     /* Number of an earlier query, or NO_QUERY: this query is answered only if that one has
      * accepted fewer than k documents. */
     uint32_t after;
-    float c0, c1;         /* gx_scorer, with QUERY_LOSSY */
-    float min_K;          /* K of the collection's shortest document */
-    uint32_t shares;      /* in a small batch, items into which each block is divided: a power of two <= MAX_SHARES */
-    uint64_t answer;      /* index of its first key in gpu_batch.answers */
-    const uint32_t *mask; /* with QUERY_MASKED: a bit a document, set if it may be returned; else NULL */
+    float c0, c1;    /* gx_scorer, with QUERY_LOSSY */
+    float min_K;     /* K of the collection's shortest document */
+    uint32_t shares; /* in a small batch, items into which each block is divided: a power of two <= MAX_SHARES */
+    uint64_t answer; /* index of its first key in gpu_batch.answers */
+    /* QUERY_MASKED: a bit a document, set if it may be returned; QUERY_EARLY_MASK: see there; else NULL */
+    const uint32_t *mask;
 };
 
 __device__ __forceinline__ gx_scorer query_scorer(const gpu_query &Q)
@@ -151,7 +156,7 @@ __device__ __forceinline__ bool is_allowed(const uint32_t *mask, uint32_t doc)
 
 __host__ __device__ __forceinline__ uint32_t count_tests(uint32_t flags)
 {
-    return flags >> QUERY_TESTS;
+    return flags >> QUERY_TESTS & 0xff;
 }
 
 /* Returns how many terms' room a query takes with its tests. */
@@ -373,7 +378,7 @@ __device__ __forceinline__ bool meets(const gpu_test &t, const test_column &c, u
 /* Returns whether the query may return the document, which is below n_docs. */
 __device__ __forceinline__ bool is_selected(const gpu_query &Q, const gpu_term *terms, uint32_t doc)
 {
-    bool selected = is_allowed(Q.mask, doc), met = false;
+    bool selected = !(Q.flags & QUERY_MASKED) || is_allowed(Q.mask, doc), met = false;
     for (uint32_t i = 0; i < count_tests(Q.flags) && selected; ++i) {
         const gpu_test t = read(query_tests(terms, Q.n_terms) + i);
         const test_column c = column_of(t);

@@ -112,6 +112,24 @@ __device__ __forceinline__ uint32_t collect(const uint32_t (&d)[V], const uint32
     return n_waiting;
 }
 
+/* Sets the f of a segment's postings that the query's early mask does not allow to 0. Few are left, so that the
+ * maps of lists are seldom read. */
+template <uint32_t V>
+__device__ __forceinline__ void apply_early_mask(const gpu_query &Q, uint32_t n_docs, uint32_t tf_min,
+                                                 const uint32_t (&d)[V], uint32_t (&f)[V])
+{
+    const uint32_t shift = Q.flags >> QUERY_MASK_SHIFT;
+    uint32_t w[V];
+#pragma unroll
+    for (uint32_t v = 0; v < V; ++v) {
+        w[v] = 0; /* a damaged list can have any docid */
+        load_if(f[v] >= tf_min ? 0 : -1, Q.mask, __funnelshift_rc(min(d[v], n_docs - 1), 0, shift + 5), w[v]);
+    }
+#pragma unroll
+    for (uint32_t v = 0; v < V; ++v)
+        f[v] = w[v] >> (d[v] >> shift & 31) & 1 ? f[v] : 0;
+}
+
 /* Takes n waiting postings, up to BATCH / 32 a lane. Lanes without one get a tf of 0. The
  * postings' places are free afterwards. */
 __device__ __forceinline__ void take_batch(const uint2 *waiting, uint32_t n, uint32_t lane,
@@ -395,7 +413,8 @@ template <class P, bool LONG, uint32_t V> struct item_search {
         return true;
     }
 
-    /* Decode the next segment to d and f; its postings with tf >= tf_min wait. */
+    /* Decode the next segment to d and f; its postings with tf >= tf_min wait, of which an early mask
+     * drops some. */
     __device__ __forceinline__ void decode_segment(uint32_t (&d)[V], uint32_t (&f)[V])
     {
         const bool begins = reader::single || block.done == 0;
@@ -424,6 +443,8 @@ template <class P, bool LONG, uint32_t V> struct item_search {
         }
         block.docids(docs, next.docs - at.docs, n, staged.heads[k], lane,
                      decoder_arg<typename reader::D>(own->weight.codecs), d);
+        if (READS_TESTS<P> && !DIRECT && staged.query.flags & QUERY_EARLY_MASK)
+            apply_early_mask<V>(staged.query, X.n_docs, tf_min, d, f);
         n_waiting = DIRECT ? BATCH : collect<V>(d, f, tf_min, ws.postings, n_waiting, lane);
         k += block.next(n);
     }

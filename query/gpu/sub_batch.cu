@@ -1,5 +1,6 @@
 /* Describes plans as the kernels read them: lists ordered by their bounds, first thresholds,
  * items. */
+#include "query/gpu/likely.cuh"
 #include "query/gpu/sub_batch.cuh"
 
 #include "engine/lower_bound.h"
@@ -8,7 +9,7 @@ extern "C" {
 #include "query/mask.h"
 }
 
-#include <math.h>
+#include <algorithm>
 
 namespace gx {
 
@@ -62,72 +63,7 @@ static uint32_t list_bound(float w, float best)
     return (uint32_t)((double)w * best * (1 + 0x1p-20)) + 3;
 }
 
-/* Returns the index of the stored impact that bounds the k-th best from below, or N_KTH. */
-static uint32_t find_kth(uint32_t k)
-{
-    uint32_t i = 0;
-    while (i < N_KTH && kth_ranks[i] < k)
-        ++i;
-    return i;
-}
-
-/* ---- likely thresholds ---- */
-
-/* A rank among the best documents of a list that is likely to hold k documents which a query may return,
- * between two ranks whose impacts are stored. */
-struct likely_rank {
-    uint32_t above; /* the impact of rank kth_ranks[above - 1] is known, and that of the next; 0: no rank */
-    double steps;   /* from the first to the second, 0 to 1, by the rank's logarithm */
-};
-
-constexpr double TIMES_AFTER_A_MISS = 16;
-
-/* share: of all documents, those that the query may return. */
-static likely_rank find_likely_rank(uint32_t k, double share, uint32_t n_docs, uint32_t guesses)
-{
-    const double least = 1.0 / (n_docs + 1.0);
-    double rank = (k + 3 * sqrt((double)k) + 2) / (share > least ? share : least);
-    for (uint32_t i = 0; i < guesses; ++i)
-        rank *= TIMES_AFTER_A_MISS;
-    likely_rank r = {1, 0};
-    while (r.above < N_KTH && kth_ranks[r.above] < rank)
-        ++r.above;
-    if (r.above == N_KTH || guesses > 1)
-        return {0, 0};
-    const double from = kth_ranks[r.above - 1], to = kth_ranks[r.above];
-    r.steps = rank > from ? log(rank / from) / log(to / from) : 0;
-    return r;
-}
-
 /* ---- the lists of a query ---- */
-
-/* Returns an impact that at least k of the list's postings reach, or 1 if none better is known.
- * kth is find_kth(k). */
-static uint32_t kth_impact(const gpu_prepared_index *s, const bounds *b, const gx_plan_term *t, uint32_t k,
-                           uint32_t kth)
-{
-    const uint32_t number = s->aux_of[t->list];
-    if (number == UINT32_MAX || t->df < k || kth == N_KTH)
-        return 1;
-    const float unit = gx_scorer_is_linear(b->norm) ? b->best[t->list] : 1;
-    const double x = (double)t->w * unit * b->kth[(size_t)number * N_KTH + kth] / 256 * (1 - 0x1p-20) - 2;
-    return x > 1 ? (uint32_t)x : 1;
-}
-
-/* Returns about the impact of the posting of rank r in the list, or 1 if it is not known. */
-static uint32_t likely_impact(const gpu_prepared_index *s, const bounds *b, const gx_plan_term *t, likely_rank r)
-{
-    const uint32_t number = s->aux_of[t->list];
-    if (number == UINT32_MAX || r.above == 0)
-        return 1;
-    const uint8_t *kth = b->kth + (size_t)number * N_KTH + r.above;
-    if (kth[0] == 0)
-        return 1;
-    const float unit = gx_scorer_is_linear(b->norm) ? b->best[t->list] : 1;
-    const double impact = kth[-1] - (kth[-1] - kth[0]) * r.steps;
-    const double x = (double)t->w * unit * impact / 256 * (1 - 0x1p-20) - 2;
-    return x > 1 ? (uint32_t)x : 1;
-}
 
 /* A term of the plan, to be sorted into the order of the query's lists. */
 struct ranked_term {
@@ -161,38 +97,39 @@ static void sort_ranked_terms(ranked_term *t, uint32_t n)
     }
 }
 
-/* Documents of a filter that are searched in the time in which one posting of a list is, about. */
+/* Documents of a filter that are searched in the time in which one posting of a list is, about. If the postings
+ * have an early mask, documents of one run are; those of several take more time for each run. */
 constexpr double DOCUMENTS_A_POSTING = 0.2;
 
 /* Lets the documents of the query's filter take the place of the lists from some position on, if that takes
  * less time. */
-static void describe_documents(gpu_prepared_index *s, sub_batch *p, const gx_filter *f, uint32_t q)
+static void describe_documents(gpu_prepared_index *s, sub_batch *p, const filter_groups *G, uint32_t q)
 {
     gpu_query *const Q = &p->queries[q];
     const gpu_term *const t = &p->terms[Q->first_term];
-    selected_documents *const D = &p->documents[p->n_documents];
-    /* of the postings, those in blocks that are read: describe_limits has been called */
+    /* of the postings, those in blocks that are read */
     const double part = p->end_doc[q] ? (double)(p->end_doc[q] - p->first_doc[q]) / s->ix->n_docs : 1;
+    const double cost = G->n / DOCUMENTS_A_POSTING * (Q->flags & QUERY_EARLY_MASK ? G->end - G->first : 1);
     double postings = 0, before = 0;
     for (uint32_t i = 0; i < p->n_essential[q]; ++i)
         postings += part * t[i].payload.df;
-    if (!find_documents(&s->columns, f, (uint64_t)(postings * DOCUMENTS_A_POSTING), D))
-        return;
-    const double cost = D->n / DOCUMENTS_A_POSTING;
+    uint32_t position = UINT32_MAX;
     double least = postings;
     for (uint32_t i = 0; i < p->n_essential[q]; ++i) {
         if (before + cost < least) {
             least = before + cost;
-            D->position = i;
+            position = i;
         }
         before += part * t[i].payload.df;
     }
-    if (least == postings)
+    selected_documents *const D = &p->documents[p->n_documents];
+    if (position == UINT32_MAX || !find_documents(&s->columns, G, D))
         return;
+    D->position = position;
     D->query = q;
-    D->bound = t[D->position].filter.bound + t[D->position].weight.remaining_ub;
+    D->bound = t[position].filter.bound + t[position].weight.remaining_ub;
     p->n_documents += 1;
-    p->n_essential[q] = D->position;
+    p->n_essential[q] = position;
     Q->n_items = D->n_items;
 }
 
@@ -200,14 +137,40 @@ static void describe_documents(gpu_prepared_index *s, sub_batch *p, const gx_fil
  * to find them takes the host about a microsecond a list. */
 constexpr double LIMITING_PART = 0.6;
 
-static void describe_limits(gpu_prepared_index *s, sub_batch *p, const gx_filter *f, uint32_t q)
+static void describe_limits(gpu_prepared_index *s, sub_batch *p, const filter_groups *G, uint32_t q)
 {
-    uint32_t first, end;
-    find_limits(&s->columns, f, &first, &end);
-    if (end - first <= LIMITING_PART * s->ix->n_docs) {
-        p->first_doc[q] = first;
-        p->end_doc[q] = end > first ? end : first + 1;
+    if (G->end_doc - G->first_doc <= LIMITING_PART * s->ix->n_docs) {
+        p->first_doc[q] = G->first_doc;
+        p->end_doc[q] = G->end_doc > G->first_doc ? G->end_doc : G->first_doc + 1;
     }
+}
+
+/* An early mask leaves at most this part of the documents that the blocks to be read can have: else it is not worth
+ * its reading. */
+constexpr double MOST_OF_AN_EARLY_MASK = 0.3;
+
+/* Gives the query a bin that has the documents of its filter, as an early mask. */
+static void describe_bin(gpu_prepared_index *s, sub_batch *p, const filter_groups *G, uint32_t q)
+{
+    gpu_query *const Q = &p->queries[q];
+    const uint32_t n_docs = s->ix->n_docs, read = p->end_doc[q] ? p->end_doc[q] - p->first_doc[q] : n_docs;
+    document_map m;
+    if (Q->mask || !find_bin(&s->columns, G, &m) || m.share * n_docs > MOST_OF_AN_EARLY_MASK * read)
+        return;
+    Q->mask = m.words;
+    Q->flags |= QUERY_EARLY_MASK | m.shift << QUERY_MASK_SHIFT;
+    p->any_early = true;
+}
+
+/* Chooses how the query's filter spares postings. */
+static void describe_filter(gpu_prepared_index *s, sub_batch *p, const gx_filter *f, uint32_t q)
+{
+    filter_groups groups;
+    find_groups(&s->columns, f, &groups);
+    describe_limits(s, p, &groups, q);
+    describe_bin(s, p, &groups, q);
+    if (p->queries[q].n_terms <= SHORT_QUERY_TERMS)
+        describe_documents(s, p, &groups, q);
 }
 
 /* Writes the tests of a plan's filter behind the query's terms. */
@@ -242,8 +205,7 @@ static void describe_lists(const gpu_prepared_index *s, sub_batch *p, const quer
     const uint32_t n = plan->n_terms;
     const bool any_k = !conjunctive || (n == 1 && form.rq->op != GX_OP_AND_OR); /* the k best of a list are answers */
     const uint32_t kth = known && any_k ? find_kth(plan->k) : N_KTH;
-    const likely_rank rank =
-        known || !any_k ? likely_rank{0, 0} : find_likely_rank(plan->k, share, s->ix->n_docs, form.rq->guesses);
+    uint32_t likely = known || !any_k ? 1 : likely_threshold(s, b, plan, share, form.rq->guesses);
     uint32_t total = 0, first = form.rq->threshold > 1 ? form.rq->threshold : 1;
     /* an AND that may become an OR needs all its documents counted */
     if ((!conjunctive || form.rq->op == GX_OP_AND) && plan->initial_threshold > first)
@@ -254,11 +216,11 @@ static void describe_lists(const gpu_prepared_index *s, sub_batch *p, const quer
         total += order[i].bound;
         const uint32_t least = kth_impact(s, b, term, plan->k, kth);
         first = first > least ? first : least;
-        const uint32_t likely = likely_impact(s, b, term, rank);
-        if (likely > first) {
-            first = likely;
-            Q->flags |= QUERY_GUESSED;
-        }
+    }
+    likely = likely < total ? likely : total; /* so that the first list is read */
+    if (likely > first) {
+        first = likely;
+        Q->flags |= QUERY_GUESSED;
     }
     if (!conjunctive)
         sort_ranked_terms(order, n);
@@ -381,11 +343,8 @@ static gx_status describe_query(gpu_prepared_index *s, sub_batch *p, const query
         describe_lists(s, p, form, b, q, share);
         if (form.rq->tiled && !form.conjunctive)
             describe_tiles(p, plan, b, q);
-        else if (p->takes_documents && plan->filter) {
-            describe_limits(s, p, plan->filter, q);
-            if (n <= SHORT_QUERY_TERMS)
-                describe_documents(s, p, plan->filter, q);
-        }
+        else if (p->takes_documents && plan->filter)
+            describe_filter(s, p, plan->filter, q);
     } else {
         p->any_exhaustive = true;
         for (uint32_t i = 0; i < n; ++i)
@@ -418,7 +377,7 @@ void begin_description(sub_batch *p)
     p->n_tiled = p->n_first_tiled = 0;
     p->n_documents = p->n_first_documents = 0;
     p->document_items[0] = p->document_items[1] = 0;
-    p->takes_documents = p->any_tests = false;
+    p->takes_documents = p->any_tests = p->any_early = false;
     p->n_candidates = p->n_answers = 0;
     p->any_exhaustive = p->any_select = false;
 }
@@ -441,19 +400,12 @@ static void limit_blocks(const sub_batch *p, uint32_t q, pending_list *l)
     l->n_blocks = end > first ? end - first : 1;
 }
 
-void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_term, uint32_t item_blocks, bool fine,
-                    const item_scratch &scratch)
+/* Adds the ranges of n of the queries. */
+static void add_items(sub_batch *p, uint32_t *active, uint32_t n, bool are_multi_term, uint32_t item_blocks, bool fine,
+                      pending_list *lists)
 {
     const uint32_t *const n_essential = p->n_essential;
-    uint32_t *const active = scratch.active;
-    pending_list *const lists = scratch.lists;
-    uint32_t n_active = 0;
-    for (uint32_t i = 0; i < n; ++i) {
-        const gpu_query *Q = &p->queries[first + i];
-        if (n_essential[first + i] && (count_room(Q->n_terms, Q->flags) > SHORT_QUERY_TERMS) == are_multi_term)
-            active[n_active++] = first + i;
-    }
-    for (uint32_t r = 0; n_active; ++r) {
+    for (uint32_t r = 0, n_active = n; n_active; ++r) {
         uint32_t kept = 0, n_lists = n_active;
         for (uint32_t i = 0; i < n_active; ++i) {
             const uint32_t begin = p->queries[active[i]].first_term, term = begin + r;
@@ -483,6 +435,31 @@ void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_ter
             n_lists = left;
         }
     }
+}
+
+/* So many queries whose early masks are neighbours are searched before others: their masks fit into the L2
+ * cache together. */
+constexpr uint32_t MASKED_TOGETHER = 192;
+
+void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_term, uint32_t item_blocks, bool fine,
+                    const item_scratch &scratch)
+{
+    uint32_t *const active = scratch.active;
+    uint32_t n_active = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        const gpu_query *Q = &p->queries[first + i];
+        if (p->n_essential[first + i] && (count_room(Q->n_terms, Q->flags) > SHORT_QUERY_TERMS) == are_multi_term)
+            active[n_active++] = first + i;
+    }
+    if (p->any_early)
+        std::sort(active, active + n_active, [p](uint32_t a, uint32_t b) {
+            const uint32_t *x = p->queries[a].mask, *y = p->queries[b].mask;
+            return x != y ? x < y : a < b;
+        });
+    const uint32_t together = p->any_early ? MASKED_TOGETHER : n_active;
+    for (uint32_t i = 0; i < n_active; i += together)
+        add_items(p, active + i, n_active - i < together ? n_active - i : together, are_multi_term, item_blocks, fine,
+                  scratch.lists);
 }
 
 /* Returns the most item ranges that a list of n blocks can have. */

@@ -48,10 +48,10 @@ struct sub_batch {
     uint32_t n_documents, n_first_documents; /* queries of which the filter's documents are searched; as above */
     uint32_t document_items[N_DOCUMENT_LAUNCHES];
     uint64_t n_candidates, n_answers;
-    bool any_exhaustive, any_select, any_tests;
-    bool takes_documents;        /* whether filters' documents can be searched */
-    bool direct;                 /* the kernels write the answers to host memory */
-    described_request *requests; /* [MAX_QUERIES] */
+    bool any_exhaustive, any_select, any_tests, any_early; /* any_early: QUERY_EARLY_MASK */
+    bool takes_documents;                                  /* whether filters' documents can be searched */
+    bool direct;                                           /* the kernels write the answers to host memory */
+    described_request *requests;                           /* [MAX_QUERIES] */
     /* of each query, the number of its essential lists: those at the front whose postings become
      * items */
     uint32_t n_essential[MAX_QUERIES];
@@ -163,7 +163,8 @@ struct item_scratch {
  * blocks of a list, then 48, 192, ... Items have item_blocks blocks, a power of two. With `fine`,
  * items at the beginning of a short query have one block and the following ones a quarter of
  * item_blocks. The first candidates of a query need look-ups, one by one. Many warps raise the
- * threshold sooner than one, which pays if few queries keep the warps busy. */
+ * threshold sooner than one, which pays if few queries keep the warps busy. Queries with early masks go in groups
+ * with those that have the same masks. */
 void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_term, uint32_t item_blocks, bool fine,
                     const item_scratch &scratch);
 
