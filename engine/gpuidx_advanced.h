@@ -898,6 +898,7 @@ typedef struct gx_search_stats {
      * looked up in the lists; or the lists, of which candidates were looked up in a mask, or tested by
      * a filter's values. */
     uint64_t driven, masked, tested;
+    uint64_t binned; /* of all these, those that first looked postings up in a map of a range of values (GPU) */
     /* With a GPU engine whose payload is in host memory (gx_engine_options.resident_memory), else 0: the
      * lists of the queries and their bytes; those of them that were in GPU memory; and queries whose
      * lists were all there. */

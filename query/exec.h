@@ -69,6 +69,7 @@ static inline void gx_search_stats_add(gx_search_stats *sum, const gx_search_sta
     for (int i = 0; i < GX_N_STEPS; ++i)
         sum->steps[i] += x->steps[i];
     sum->driven += x->driven;
+    sum->binned += x->binned;
     sum->masked += x->masked;
     sum->tested += x->tested;
     sum->lists += x->lists;

@@ -238,6 +238,8 @@ static void put_work(FILE *out, const replay_facts *f)
         put_count(out, "filters by mask", w->masked, r->queries);
     if (w->tested)
         put_count(out, "filters by values", w->tested, r->queries);
+    if (w->binned)
+        put_count(out, "  with maps of values", w->binned, r->queries);
     if (w->and_fell_to_or)
         put_count(out, "AND fell back to OR", w->and_fell_to_or, r->queries);
 }

@@ -992,6 +992,7 @@ static void add_work(gx_search_stats *sum, const gx_search_stats *after, const g
     sum->and_fell_to_or += after->and_fell_to_or - before->and_fell_to_or;
     sum->cached += after->cached - before->cached;
     sum->driven += after->driven - before->driven;
+    sum->binned += after->binned - before->binned;
     sum->masked += after->masked - before->masked;
     sum->tested += after->tested - before->tested;
     sum->parts += after->parts - before->parts;

@@ -462,6 +462,7 @@ static gx_status collect_sub_batch(gpu_session *x, sub_batch *p, const plan_batc
         work->lookups += p->counts[COUNT_LOOKUPS];
         work->driven += p->n_first_documents;
         work->tested -= p->n_first_documents;
+        work->binned += p->n_early;
         if (cudaEventElapsedTime(&ms, p->events[0], p->events[1]) == cudaSuccess)
             work->seconds[GX_SEARCH_SCORE] += 1e-3 * ms;
         if (cudaEventElapsedTime(&ms, p->events[1], p->events[2]) == cudaSuccess)

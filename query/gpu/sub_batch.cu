@@ -159,7 +159,7 @@ static void describe_bin(gpu_prepared_index *s, sub_batch *p, const filter_group
         return;
     Q->mask = m.words;
     Q->flags |= QUERY_EARLY_MASK | m.shift << QUERY_MASK_SHIFT;
-    p->any_early = true;
+    p->n_early += 1;
 }
 
 /* Chooses how the query's filter spares postings. */
@@ -376,8 +376,8 @@ void begin_description(sub_batch *p)
     p->n_requests = p->n_queries = p->n_first = p->n_terms = p->n_ranges = p->n_items = 0;
     p->n_tiled = p->n_first_tiled = 0;
     p->n_documents = p->n_first_documents = 0;
-    p->document_items[0] = p->document_items[1] = 0;
-    p->takes_documents = p->any_tests = p->any_early = false;
+    p->document_items[0] = p->document_items[1] = p->n_early = 0;
+    p->takes_documents = p->any_tests = false;
     p->n_candidates = p->n_answers = 0;
     p->any_exhaustive = p->any_select = false;
 }
@@ -451,12 +451,12 @@ void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_ter
         if (p->n_essential[first + i] && (count_room(Q->n_terms, Q->flags) > SHORT_QUERY_TERMS) == are_multi_term)
             active[n_active++] = first + i;
     }
-    if (p->any_early)
+    if (p->n_early)
         std::sort(active, active + n_active, [p](uint32_t a, uint32_t b) {
             const uint32_t *x = p->queries[a].mask, *y = p->queries[b].mask;
             return x != y ? x < y : a < b;
         });
-    const uint32_t together = p->any_early ? MASKED_TOGETHER : n_active;
+    const uint32_t together = p->n_early ? MASKED_TOGETHER : n_active;
     for (uint32_t i = 0; i < n_active; i += together)
         add_items(p, active + i, n_active - i < together ? n_active - i : together, are_multi_term, item_blocks, fine,
                   scratch.lists);

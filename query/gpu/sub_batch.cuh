@@ -48,10 +48,11 @@ struct sub_batch {
     uint32_t n_documents, n_first_documents; /* queries of which the filter's documents are searched; as above */
     uint32_t document_items[N_DOCUMENT_LAUNCHES];
     uint64_t n_candidates, n_answers;
-    bool any_exhaustive, any_select, any_tests, any_early; /* any_early: QUERY_EARLY_MASK */
-    bool takes_documents;                                  /* whether filters' documents can be searched */
-    bool direct;                                           /* the kernels write the answers to host memory */
-    described_request *requests;                           /* [MAX_QUERIES] */
+    bool any_exhaustive, any_select, any_tests;
+    uint32_t n_early;            /* queries with QUERY_EARLY_MASK */
+    bool takes_documents;        /* whether filters' documents can be searched */
+    bool direct;                 /* the kernels write the answers to host memory */
+    described_request *requests; /* [MAX_QUERIES] */
     /* of each query, the number of its essential lists: those at the front whose postings become
      * items */
     uint32_t n_essential[MAX_QUERIES];

@@ -933,7 +933,7 @@ static void rare_filters_drive_the_search_on_a_gpu(void **state)
         close_drawn(&b);
     }
     const gx_search_stats *work = gx_session_stats(g.s);
-    assert_true(work->driven > 0 && work->tested > 0);
+    assert_true(work->driven > 0 && work->tested > 0 && work->binned > 0);
     close_gpu(g);
     gx_session_close(session);
     gx_engine_close(engine);
