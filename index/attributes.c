@@ -301,22 +301,32 @@ static uint32_t distance(const char *a, size_t n, const char *b, size_t m)
     return row[m];
 }
 
-uint32_t gx_column_find(const gx_index *ix, const char *name, size_t len, char why[GX_NO_ATTRIBUTE_TEXT])
+/* The column whose name is nearest to one that no column has; NULL: none is near. */
+static const gx_column *find_nearest(const gx_index *ix, const char *name, size_t len)
 {
     const gx_column *nearest = NULL;
     uint32_t least = 3;
-    for (uint32_t i = 0; i < ix->n_columns; ++i) {
+    for (uint32_t i = 0; i < ix->n_columns && len <= GX_MAX_ATTRIBUTE_NAME; ++i) {
         const gx_column *c = &ix->columns[i];
-        if (c->name_len == len && memcmp(c->name, name, len) == 0)
-            return i;
-        const uint32_t d = len <= GX_MAX_ATTRIBUTE_NAME ? distance(name, len, c->name, c->name_len) : UINT32_MAX;
+        const uint32_t d = distance(name, len, c->name, c->name_len);
         if (d < least && d < len) {
             least = d;
             nearest = c;
         }
     }
-    const int n = snprintf(why, GX_NO_ATTRIBUTE_TEXT, "the index has no attribute '%.*s'%s",
-                           (int)(len < 60 ? len : 60), name, ix->n_columns == 0 ? ", nor any other" : "");
+    return nearest;
+}
+
+uint32_t gx_column_find(const gx_index *ix, const char *name, size_t len, char why[GX_NO_ATTRIBUTE_TEXT])
+{
+    for (uint32_t i = 0; i < ix->n_columns; ++i) {
+        const gx_column *c = &ix->columns[i];
+        if (c->name_len == len && memcmp(c->name, name, len) == 0)
+            return i;
+    }
+    const gx_column *nearest = find_nearest(ix, name, len);
+    const int n = snprintf(why, GX_NO_ATTRIBUTE_TEXT, "the index has no attribute '%.*s'%s", (int)(len < 60 ? len : 60),
+                           name, ix->n_columns == 0 ? ", nor any other" : "");
     if (nearest)
         snprintf(why + n, GX_NO_ATTRIBUTE_TEXT - (size_t)n, "; did you mean %.*s?", (int)nearest->name_len,
                  nearest->name);
