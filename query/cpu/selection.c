@@ -22,8 +22,10 @@ static gx_status no_memory(const gx_cpu_selection *s, gx_error *err)
     return gx_fail(err, GX_ENOMEM, "no memory for a filter of %u documents", s->n_docs);
 }
 
+/* For bits that are about to be set. */
 static bool reserve_made(gx_cpu_selection *s)
 {
+    s->has_made = true;
     if (!s->made.words)
         s->made.words = calloc(gx_mask_n_words(s->n_docs) + GX_MASK_SLACK, sizeof *s->made.words);
     if (!s->made.groups)
@@ -49,6 +51,8 @@ static gx_status evaluate(gx_cpu_selection *s, const gx_filter *f, gx_error *err
     const gx_status st = gx_filter_evaluate(f, (uint64_t *)(void *)s->made.words, NULL, err);
     if (st == GX_OK)
         complete_made(&s->made, s->n_docs);
+    else
+        memset(s->made.words, 0, gx_mask_n_words(s->n_docs) * sizeof *s->made.words);
     return st;
 }
 
@@ -193,17 +197,23 @@ gx_status gx_cpu_selection_mask(gx_cpu_selection *s, const gx_plan *plan, const 
     return GX_OK;
 }
 
-void gx_cpu_selection_end(gx_cpu_selection *s)
+/* Set the bits of the mask that was made to 0. */
+static void clear_made(gx_cpu_selection *s)
 {
-    for (uint32_t g = 0; s->made.groups && g <= s->n_docs / GX_MASK_GROUP; ++g) {
-        if (!s->made.groups[g])
-            continue;
-        const size_t begin = (size_t)g * GX_MASK_GROUP / 32, all = gx_mask_n_words(s->n_docs);
+    const size_t n_groups = s->n_docs / GX_MASK_GROUP + 1, all = gx_mask_n_words(s->n_docs);
+    bool *const groups = s->made.groups;
+    for (bool *g = groups; (g = memchr(g, true, n_groups - (size_t)(g - groups))); *g++ = false) {
+        const size_t begin = (size_t)(g - groups) * GX_MASK_GROUP / 32;
         const size_t n = all - begin < GX_MASK_GROUP / 32 ? all - begin : GX_MASK_GROUP / 32;
         memset(s->made.words + begin, 0, n * sizeof *s->made.words);
-        s->made.groups[g] = false;
     }
-    s->any = s->few = s->exact = false;
+}
+
+void gx_cpu_selection_end(gx_cpu_selection *s)
+{
+    if (s->has_made && s->made.words && s->made.groups)
+        clear_made(s);
+    s->any = s->few = s->exact = s->has_made = false;
     s->n_masks = 0;
     s->filter = NULL;
 }

@@ -34,7 +34,8 @@ typedef struct gx_cpu_selection {
     const uint32_t *docids; /* [n] different docids; NULL: those of the masks, which rise */
     bool unordered;         /* docids need not rise */
     uint32_t n;
-    gx_mask made; /* words and groups are NULL until needed, and all 0 between plans */
+    gx_mask made;  /* words and groups are NULL until needed, and all 0 between plans */
+    bool has_made; /* the plan has set bits of it */
 } gx_cpu_selection;
 
 void gx_cpu_selection_free(gx_cpu_selection *s);
