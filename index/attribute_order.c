@@ -92,6 +92,19 @@ static gx_column_order *order_by_radix(const gx_column *c, uint32_t n_docs)
     return o;
 }
 
+static gx_zone make_zone(const gx_column *c, uint32_t begin, uint32_t end)
+{
+    gx_zone z = {.least = UINT64_MAX, .most = 0};
+    for (uint32_t d = begin; d < end; ++d) {
+        if (!gx_column_has(c, d))
+            continue;
+        const uint64_t raw = gx_column_raw(c, d);
+        z.least = raw < z.least ? raw : z.least;
+        z.most = raw > z.most ? raw : z.most;
+    }
+    return z;
+}
+
 /* Make the zones, if they are narrow: an eighth of the range of all values, on average. Without memory
  * there are none. */
 static void add_zones(gx_column_order *o, const gx_column *c, uint32_t n_docs)
@@ -99,23 +112,18 @@ static void add_zones(gx_column_order *o, const gx_column *c, uint32_t n_docs)
     const uint32_t n = (uint32_t)(((uint64_t)n_docs + GX_ZONE_DOCS - 1) / GX_ZONE_DOCS);
     uint64_t least = UINT64_MAX, most = 0;
     double sum = 0;
-    if (c->starts || c->type == GX_ATTRIBUTE_FLOAT || !(o->zones = malloc(((size_t)n + 1) * 2 * sizeof *o->zones)))
+    if (c->starts || c->type == GX_ATTRIBUTE_FLOAT || !(o->zones = malloc(((size_t)n + 1) * sizeof *o->zones)))
         return;
     for (uint32_t z = 0; z < n; ++z) {
-        uint64_t low = UINT64_MAX, high = 0; /* of no value: met by no range */
-        for (uint32_t d = z * GX_ZONE_DOCS; d < n_docs && d - z * GX_ZONE_DOCS < GX_ZONE_DOCS; ++d) {
-            if (!gx_column_has(c, d))
-                continue;
-            const uint64_t raw = gx_column_raw(c, d);
-            low = raw < low ? raw : low;
-            high = raw > high ? raw : high;
-        }
-        o->zones[2 * z] = low;
-        o->zones[2 * z + 1] = high;
-        least = low < least ? low : least;
-        most = high > most ? high : most;
-        sum += low <= high ? (double)(high - low) : 0;
+        const uint32_t begin = z * GX_ZONE_DOCS, left = n_docs - begin;
+        gx_zone *zone = &o->zones[z];
+        *zone = make_zone(c, begin, begin + (left < GX_ZONE_DOCS ? left : GX_ZONE_DOCS));
+        most = zone->most > most ? zone->most : most;
+        zone->most_before = most;
+        sum += zone->least <= zone->most ? (double)(zone->most - zone->least) : 0;
     }
+    for (uint32_t z = n; z--; o->zones[z].least_behind = least)
+        least = o->zones[z].least < least ? o->zones[z].least : least;
     if (least >= most || sum > (double)(most - least) * n / 8) {
         free(o->zones);
         o->zones = NULL;
@@ -182,18 +190,52 @@ void gx_column_order_range(const gx_column *c, const gx_column_order *o, uint64_
     *end = *end < *begin ? *begin : *end;
 }
 
+/* The first zone that has, or has before it, a value of at least `low`; n: none. */
+static uint32_t first_zone(const gx_zone *zones, uint32_t n, uint64_t low)
+{
+    uint32_t begin = 0;
+    while (begin < n) {
+        const uint32_t middle = begin + (n - begin) / 2;
+        if (zones[middle].most_before < low)
+            begin = middle + 1;
+        else
+            n = middle;
+    }
+    return begin;
+}
+
+/* The end of the zones that have, or have behind them, a value of at most `high`; 0: none. */
+static uint32_t end_zone(const gx_zone *zones, uint32_t n, uint64_t high)
+{
+    uint32_t begin = 0;
+    while (begin < n) {
+        const uint32_t middle = begin + (n - begin) / 2;
+        if (zones[middle].least_behind <= high)
+            begin = middle + 1;
+        else
+            n = middle;
+    }
+    return begin;
+}
+
+static bool meets(const gx_zone *z, uint64_t low, uint64_t high)
+{
+    return z->least <= high && z->most >= low;
+}
+
 void gx_column_order_bound(const gx_column_order *o, uint32_t n_docs, uint64_t low, uint64_t high, uint32_t *first,
                            uint32_t *end)
 {
-    uint32_t begin = 0, n = (uint32_t)(((uint64_t)n_docs + GX_ZONE_DOCS - 1) / GX_ZONE_DOCS);
+    const uint32_t n_zones = (uint32_t)(((uint64_t)n_docs + GX_ZONE_DOCS - 1) / GX_ZONE_DOCS);
     *first = 0;
     *end = n_docs;
     if (!o->zones)
         return;
-    while (begin < n && (o->zones[2 * begin] > high || o->zones[2 * begin + 1] < low))
+    uint32_t begin = first_zone(o->zones, n_zones, low), n = end_zone(o->zones, n_zones, high);
+    while (begin < n && !meets(&o->zones[begin], low, high))
         ++begin;
-    while (n > begin && (o->zones[2 * n - 2] > high || o->zones[2 * n - 1] < low))
+    while (n > begin && !meets(&o->zones[n - 1], low, high))
         --n;
     *first = begin < n ? begin * GX_ZONE_DOCS : 0;
-    *end = begin == n ? 0 : n_docs / GX_ZONE_DOCS < n ? n_docs : n * GX_ZONE_DOCS;
+    *end = begin >= n ? 0 : n_docs / GX_ZONE_DOCS < n ? n_docs : n * GX_ZONE_DOCS;
 }

@@ -15,11 +15,18 @@
 
 #define GX_ZONE_DOCS 1024u
 
+/* The values of GX_ZONE_DOCS documents. Of none the least is UINT64_MAX, the greatest 0. */
+typedef struct gx_zone {
+    uint64_t least, most;
+    uint64_t most_before;  /* of this zone and those before it */
+    uint64_t least_behind; /* of this zone and those behind it */
+} gx_zone;
+
 typedef struct gx_column_order {
     uint64_t n;        /* values of all documents */
     uint64_t n_starts; /* raw values below it have a start; 0: no starts */
     uint32_t *starts;  /* [n_starts + 1], where n_starts > 0 */
-    uint64_t *zones;   /* [2 ceil(n_docs / GX_ZONE_DOCS)] of each the least, the greatest; or NULL */
+    gx_zone *zones;    /* [ceil(n_docs / GX_ZONE_DOCS)], or NULL */
     uint32_t docids[]; /* [n] by value, then by docid; 16 more may be read */
 } gx_column_order;
 
