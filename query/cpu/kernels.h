@@ -44,11 +44,14 @@ typedef struct gx_cpu_columns {
     _Alignas(64) float K[GX_CPU_COLUMN];
 } gx_cpu_columns;
 
+#define GX_CPU_TESTS 4u /* conditions that kernels test, at most; the others take longer */
+
 /* A condition on a column with one value of 1, 2 or 4 bytes a document: the value is in
- * [low, low + span]. words is the column, aligned to 4 bytes, whose last word is whole. */
+ * [low, low + span]. 4 bytes can be read that end with a value: the column lies behind others. The
+ * column has fewer than 2^31 bytes. */
 typedef struct gx_cpu_values {
-    const uint32_t *words;
-    uint32_t per_word; /* log2 of the values in a word */
+    const void *values;
+    uint32_t width; /* bytes of a value */
     uint32_t low, span;
 } gx_cpu_values;
 
@@ -59,7 +62,8 @@ typedef struct gx_cpu_bound {
     uint32_t most;
     uint32_t min_tf;             /* a posting with a lower tf cannot reach T */
     uint32_t remaining_ub;       /* the most that later lists can add */
-    const gx_cpu_values *values; /* what the documents must meet to become candidates; or NULL */
+    const gx_cpu_values *values; /* [n_values] what documents must meet to become candidates */
+    uint32_t n_values;           /* <= GX_CPU_TESTS */
 } gx_cpu_bound;
 
 /* The documents of a dense list as a bitmap, and the number of set bits before every 64 documents.

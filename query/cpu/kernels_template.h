@@ -15,8 +15,8 @@
  *   v_load, v_store, v_splat, v_add, v_sub, v_min, v_max, v_and
  *   v_load_bytes(a)                    LANES bytes as integers
  *   v_shift(a, by)                     all lanes by as many bits to the right
- *   v_left(a, by)                      the same to the left
  *   v_shift_each(a, b)                 each lane of a by its lane of b to the right
+ *   v_left_each(a, b)                  the same to the left
  *   v_word(slot), v_bit(slot)          slot / 32; 1 << slot % 32
  *   v_at_least(m, a, b), v_below       of the bits m those with a >= b; with a < b
  *   v_lanes_below(m, a, b)             of the lanes m those with a < b
@@ -26,6 +26,7 @@
  *   v_sub_unless(a, x, b, y)           a - y where x & b == 0, a elsewhere
  *   v_clear_unless(a, x, b, y)         a & ~y where x & b == 0, a elsewhere
  *   v_gather(base, at, lanes)          base[at]; 0 in other lanes, which read nothing
+ *   v_gather_bytes(base, at, lanes)    the same of 4 bytes, the first of them byte `at`
  *   v_gather_near(base, at, low, high, lanes)
  *                                      the same. low and high are `at` of the first and of the last
  *                                      lane, and base is readable 32 words past base[high]
@@ -43,11 +44,10 @@
  * MAX_TF_BITS, unpack_docids as kernels.h has it, and:
  *
  *   block_tfs                          the tfs of a block of up to 128 postings
- *   unpack_tfs(t, words, b, n, min_tf)    fill *t; false if no tf reaches min_tf
- *   reaching_tfs(t, at, n, min_tf)     bits of the postings from at on, below n, with tf >= min_tf
+ *   unpack_tfs(t, words, b, n, min_tf) fill *t; false if no tf reaches min_tf
+ *   reaching_tfs(t, at)                bits of the postings from at on, below n, with tf >= min_tf
  *   tfs_at(t, at)                      the tfs of the postings from at on
- *   SCAN_END(n)                        where a loop over the postings ends: at n, or at 128 where
- *                                      reaching_tfs has no bits from n on
+ *   SCAN_END(n)                        where a loop over the postings ends: at n, or at 128
  */
 #ifndef GX_QUERY_CPU_KERNELS_TEMPLATE_H
 #define GX_QUERY_CPU_KERNELS_TEMPLATE_H
@@ -62,44 +62,76 @@ static inline vec impact(vec tf, fvec w, fvec K)
 
 /* ---- blocks ---- */
 
-/* Those lanes of m whose documents meet the condition. */
-static inline bits meet(const gx_cpu_values *p, vec doc, lanes of, bits m)
+/* A condition: the value of document d is the last of the 4 bytes from byte d * width on. */
+typedef struct condition {
+    const uint8_t *from;
+    vec left, right, low, span;
+} condition;
+
+static inline condition condition_of(const gx_cpu_values *p)
 {
-    const vec word = v_gather(p->words, v_shift(doc, p->per_word), of);
-    const vec x = v_shift_each(word, v_left(v_and(doc, v_splat((1u << p->per_word) - 1)), 5 - p->per_word));
-    const vec value = v_and(x, v_splat(UINT32_MAX >> (32 - (32 >> p->per_word))));
-    return v_at_least(m, v_splat(p->span), v_sub(value, v_splat(p->low)));
+    return (condition){(const uint8_t *)p->values + p->width - 4, v_splat(p->width / 2), v_splat(32 - 8 * p->width),
+                       v_splat(p->low), v_splat(p->span)};
+}
+
+/* Those lanes of m whose documents meet the condition. */
+static inline bits meet(const condition *p, vec doc, lanes of, bits m)
+{
+    const vec value = v_shift_each(v_gather_bytes(p->from, v_left_each(doc, p->left), of), p->right);
+    return v_at_least(m, p->span, v_sub(value, p->low));
+}
+
+/* What makes candidates of a block's postings: the bound, and the conditions. A store to the columns
+ * might change what *b says, for all that the compiler knows, so that loops read copies. */
+typedef struct scan {
+    u32 n_docs, min_tf, most, remaining_ub;
+    float w, min_K;
+    u32 n_conditions;
+} scan;
+
+static inline scan begin_scan(const gx_cpu_columns *c, const gx_cpu_bound *b, condition *conditions)
+{
+    for (u32 i = 0; i < b->n_values; ++i)
+        conditions[i] = condition_of(&b->values[i]);
+    return (scan){c->n_docs, b->min_tf, b->most, b->remaining_ub, b->w, b->min_K, b->n_values};
+}
+
+/* Those lanes of m whose documents are there and meet the conditions. */
+static inline bits meet_all(const scan *s, const condition *conditions, vec doc, bits m)
+{
+    const lanes of = v_lanes_below(first_lanes(0, LANES), doc, v_splat(s->n_docs));
+    m = v_below(m, doc, v_splat(s->n_docs));
+    for (u32 i = 0; i < s->n_conditions && m; ++i)
+        m = meet(&conditions[i], doc, of, m);
+    return m;
 }
 
 /* Write the candidates of m among LANES postings to the columns from `to` on. Returns where they
  * end. */
-static inline u32 append(gx_cpu_columns *c, u32 to, bits m, vec doc, vec tf, const gx_cpu_bound *b)
+static inline u32 append(gx_cpu_columns *c, u32 to, bits m, vec doc, vec tf, const scan *s)
 {
-    m = v_below(m, doc, v_splat(c->n_docs));
-    if (b->values) {
-        m = meet(b->values, doc, v_lanes_below(first_lanes(0, LANES), doc, v_splat(c->n_docs)), m);
-        if (!m)
-            return to;
-    }
-    const fvec f = f_from(tf), x = f_div(f_mul(f_splat(b->w), f), f_add(f, f_splat(b->min_K)));
-    const vec bound = v_min(v_add(f_round(x), v_splat(2)), v_splat(b->most));
+    const fvec f = f_from(tf), x = f_div(f_mul(f_splat(s->w), f), f_add(f, f_splat(s->min_K)));
+    const vec bound = v_min(v_add(f_round(x), v_splat(2)), v_splat(s->most));
     const order o = order_of(m);
     compress_store(c->doc, to, o, doc);
     compress_store(c->tf, to, o, tf);
     compress_store(c->score, to, o, bound);
-    v_store(c->remaining_ub + to, v_splat(b->remaining_ub));
+    v_store(c->remaining_ub + to, v_splat(s->remaining_ub));
     v_store(c->list_mask + to, v_splat(UINT32_MAX));
     return to + count(m);
 }
 
 static void append_decoded_block(gx_cpu_columns *c, const u32 *docids, const u32 *tfs, u32 n, const gx_cpu_bound *b)
 {
+    condition conditions[GX_CPU_TESTS];
+    const scan s = begin_scan(c, b, conditions);
     u32 to = c->n;
     for (u32 v = 0; v < n; v += LANES) {
-        const vec tf = v_load(tfs + v);
-        const bits m = v_at_least(first_bits(v, n), tf, v_splat(b->min_tf));
-        if (m)
-            to = append(c, to, m, v_load(docids + v), tf, b);
+        const vec tf = v_load(tfs + v), doc = v_load(docids + v);
+        const bits m = v_at_least(first_bits(v, n), tf, v_splat(s.min_tf)),
+                   kept = m ? meet_all(&s, conditions, doc, m) : 0;
+        if (kept)
+            to = append(c, to, kept, doc, tf, &s);
     }
     c->n = to;
 }
@@ -108,16 +140,22 @@ static void append_decoded_block(gx_cpu_columns *c, const u32 *docids, const u32
 static bool scan_packed_block(gx_cpu_columns *c, const gx_cpu_packed_block *p, const gx_cpu_bound *b)
 {
     _Alignas(64) u32 unpacked[128];
+    condition conditions[GX_CPU_TESTS];
+    const scan s = begin_scan(c, b, conditions);
     const u32 n = p->n;
     block_tfs t;
-    if (!unpack_tfs(&t, p->tfs, p->tf_bits, n, b->min_tf))
+    if (!unpack_tfs(&t, p->tfs, p->tf_bits, n, s.min_tf))
         return false;
     unpack_docids(p->docids, p->docid_bits, n, p->first, unpacked);
     u32 to = c->n;
     for (u32 v = 0; v < SCAN_END(n); v += LANES) {
-        const bits m = reaching_tfs(&t, v, n, b->min_tf);
-        if (m)
-            to = append(c, to, m, v_load(unpacked + v), tfs_at(&t, v), b);
+        const bits m = reaching_tfs(&t, v);
+        if (!m)
+            continue;
+        const vec doc = v_load(unpacked + v);
+        const bits kept = meet_all(&s, conditions, doc, m);
+        if (kept)
+            to = append(c, to, kept, doc, tfs_at(&t, v), &s);
     }
     c->n = to;
     return true;
@@ -219,11 +257,11 @@ static inline u32 keep_some(gx_cpu_columns *c, u32 v, u32 to, bits m)
 
 static void test_values(gx_cpu_columns *c, u32 from, const gx_cpu_values *p)
 {
-    const gx_cpu_values values = *p;
+    const condition own = condition_of(p);
     const u32 n = c->n;
     u32 to = from;
     for (u32 v = from; v < n; v += LANES)
-        to = keep_some(c, v, to, meet(&values, v_load(c->doc + v), first_lanes(v, n), first_bits(v, n)));
+        to = keep_some(c, v, to, meet(&own, v_load(c->doc + v), first_lanes(v, n), first_bits(v, n)));
     c->n = to;
 }
 

@@ -419,7 +419,7 @@ static void rule_out(gx_cpu_searcher *s, const lookups *of, uint32_t next, bool 
     }
     if (broad) {
         gx_cpu_selection_apply_masks(&s->selection, k, c, 0);
-        gx_cpu_selection_apply_filter(&s->selection, k, c, 0);
+        gx_cpu_selection_apply_filter(&s->selection, k, c, 0, 0);
     }
     for (uint32_t j = next; j < n && c->n; ++j) {
         if (!s->order[j]->map->map)
@@ -527,11 +527,12 @@ static gx_status scan_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
     gx_cpu_bound b = {.w = (float)(c->w * (1 + 2e-6)), .remaining_ub = c->remaining_ub};
     const gx_cpu_selection *selection = &s->selection;
     const bool selective = is_selective(s);
-    /* of a filter, kernels test the first condition while they read a block */
-    const bool others = selective && (selection->n_masks || selection->more || selection->n_tests > 1);
+    /* kernels test what they can of a filter while they read a block */
+    const bool others = selective && (selection->n_masks || selection->more);
     const uint32_t batch = s->selection.allowed < s->ix->n_docs / 4 ? SELECTIVE_BATCH : GX_CPU_BATCH;
     bool ok = true;
-    b.values = selective && selection->n_tests ? &selection->tests[0] : NULL;
+    b.values = selection->tests;
+    b.n_values = selective ? selection->n_tests : 0;
     for (uint32_t j = s->selection.first ? find_block(c, s->selection.first) : 0; j < c->list.n_blocks && ok; ++j) {
         if (c->list.heads[j] >= s->selection.end)
             break;
@@ -545,7 +546,7 @@ static gx_status scan_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
         scan_block(s, c, j, &b);
         if (others && s->columns.n > before) {
             gx_cpu_selection_apply_masks(&s->selection, s->kernels, &s->columns, before);
-            gx_cpu_selection_apply_filter(&s->selection, s->kernels, &s->columns, before);
+            gx_cpu_selection_apply_filter(&s->selection, s->kernels, &s->columns, before, selection->n_tests);
         }
         if (s->columns.n >= batch)
             ok = evaluate_candidates(s, plan, i, all);
@@ -586,7 +587,7 @@ static bool evaluate_selected(gx_cpu_searcher *s, const lookups *of)
     if (s->selection.docids)
         gx_cpu_selection_apply_masks(&s->selection, s->kernels, c, 0);
     if (!s->selection.exact)
-        gx_cpu_selection_apply_filter(&s->selection, s->kernels, c, 0);
+        gx_cpu_selection_apply_filter(&s->selection, s->kernels, c, 0, 0);
     rule_out(s, of, s->order[of->first]->map->map ? of->first + 1 : of->first, false);
     for (uint32_t i = 0; i < c->n; ++i) { /* as score_own does */
         const float product = s->norm.c1 * (float)lens[c->doc[i]];

@@ -112,9 +112,10 @@ static bool test_of(const gx_filter *f, const gx_filter_node *n, gx_cpu_values *
 {
     const gx_column *c = &f->ix->columns[n->column];
     uint64_t low, high;
-    if (n->kind != GX_FILTER_RANGE || c->starts || c->present || c->width > 4 || !gx_filter_range(c, n, &low, &high))
+    if (n->kind != GX_FILTER_RANGE || c->starts || c->present || c->width > 4 ||
+        (uint64_t)f->ix->n_docs * c->width > INT32_MAX || !gx_filter_range(c, n, &low, &high))
         return false;
-    *out = (gx_cpu_values){c->values, c->width == 4 ? 0 : c->width == 2 ? 1 : 2, (uint32_t)low, (uint32_t)(high - low)};
+    *out = (gx_cpu_values){c->values, c->width, (uint32_t)low, (uint32_t)(high - low)};
     return true;
 }
 
@@ -226,12 +227,13 @@ void gx_cpu_selection_apply_masks(const gx_cpu_selection *s, const gx_cpu_kernel
         k->test_map(c, from, s->masks[i]->words);
 }
 
-void gx_cpu_selection_apply_filter(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c, uint32_t from)
+void gx_cpu_selection_apply_filter(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c, uint32_t from,
+                                   uint32_t first_test)
 {
     uint8_t keep[GX_CPU_COLUMN];
     if (!s->filter)
         return;
-    for (uint32_t i = 0; i < s->n_tests && c->n > from; ++i)
+    for (uint32_t i = first_test; i < s->n_tests && c->n > from; ++i)
         k->test_values(c, from, &s->tests[i]);
     if (s->more && c->n > from) {
         gx_filter_test(s->filter, c->doc + from, c->n - from, keep);

@@ -15,8 +15,6 @@
 #include "query/mask.h"
 #include "query/plan.h"
 
-#define GX_CPU_TESTS 4u /* conditions that kernels test, at most; the others take longer */
-
 typedef struct gx_cpu_selection {
     uint32_t n_docs;
     uint32_t n_masks;
@@ -48,10 +46,11 @@ void gx_cpu_selection_end(gx_cpu_selection *s);
  * gx_cpu_selection_begin. */
 gx_status gx_cpu_selection_mask(gx_cpu_selection *s, const gx_plan *plan, const gx_mask **mask, gx_error *err);
 
-/* Of the candidates from number `from` on, drop those that the masks, or the filter, do not allow. */
+/* Of the candidates from number `from` on, drop those that the masks, or the filter, do not allow. They
+ * are known to meet the tests before number first_test. */
 void gx_cpu_selection_apply_masks(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c, uint32_t from);
-void gx_cpu_selection_apply_filter(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c,
-                                   uint32_t from);
+void gx_cpu_selection_apply_filter(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c, uint32_t from,
+                                   uint32_t first_test);
 
 /* Whether a document of [begin, end) may be allowed. Also true if it would take long to find out.
  */

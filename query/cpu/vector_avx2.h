@@ -40,8 +40,8 @@ static const uint64_t orders[256] = {ORDER64(0), ORDER64(64), ORDER64(128), ORDE
 #define v_max(a, b) _mm256_max_epu32(a, b)
 #define v_and(a, b) _mm256_and_si256(a, b)
 #define v_shift(a, by) _mm256_srl_epi32(a, _mm_cvtsi32_si128((int)(by)))
-#define v_left(a, by) _mm256_sll_epi32(a, _mm_cvtsi32_si128((int)(by)))
 #define v_shift_each(a, b) _mm256_srlv_epi32(a, b)
+#define v_left_each(a, b) _mm256_sllv_epi32(a, b)
 #define v_load_bytes(a) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(a)))
 #define v_word(slot) _mm256_srli_epi32(slot, 5)
 #define v_bit(slot) _mm256_sllv_epi32(v_splat(1), v_and(slot, v_splat(31)))
@@ -55,6 +55,7 @@ static const uint64_t orders[256] = {ORDER64(0), ORDER64(64), ORDER64(128), ORDE
 #define v_clear_unless(a, x, b, y) _mm256_andnot_si256(v_and(clear(x, b), y), a)
 #define v_lanes_below(m, a, b) _mm256_andnot_si256(at_least(a, b), m)
 #define v_gather(base, at, m) _mm256_mask_i32gather_epi32(v_splat(0), (const int *)(base), at, m, 4)
+#define v_gather_bytes(base, at, m) _mm256_mask_i32gather_epi32(v_splat(0), (const int *)(const void *)(base), at, m, 1)
 
 #define f_load(a) _mm256_load_ps(a)
 #define f_store(a, x) _mm256_storeu_ps(a, x)
@@ -131,32 +132,40 @@ static void unpack_docids(const uint32_t *words, uint32_t b, uint32_t n, uint32_
 }
 
 typedef struct block_tfs {
-    _Alignas(64) uint32_t tfs[128];
+    uint64_t reaching[2]; /* a bit a posting */
+    gx_unpacker8 less_one;
 } block_tfs;
 
-/* Lanes past n may say that a tf reaches min_tf; reaching_tfs looks again. */
 static inline bool unpack_tfs(block_tfs *t, const uint32_t *words, uint32_t b, uint32_t n, uint32_t min_tf)
 {
-    const gx_unpacker8 u = gx_unpack_from(words, b);
-    __m256i any = _mm256_setzero_si256();
-    if (min_tf > 1 && (min_tf - 1) >> b) /* more than the width can say */
+    const uint64_t low = n >= 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1, high = n >= 128 ? UINT64_MAX
+                                                                               : n > 64 ? (UINT64_C(1) << (n - 64)) - 1
+                                                                                        : 0;
+    t->less_one = gx_unpack_from(words, b);
+    t->reaching[0] = low;
+    t->reaching[1] = high;
+    if (min_tf <= 1)
+        return true;
+    if ((min_tf - 1) >> b) /* more than the width can say */
         return false;
-    for (uint32_t g = 0; 8 * g < n; ++g) {
-        const __m256i tf = v_add(gx_unpack8(&u, g), v_splat(1));
-        any = _mm256_or_si256(any, at_least(tf, v_splat(min_tf)));
-        v_store(t->tfs + 8 * g, tf);
-    }
-    return min_tf <= 1 || bits_of(any);
+    const gx_unpacker8 u = t->less_one;
+    const vec least = v_splat(min_tf - 1);
+    uint64_t reaching[2] = {0, 0};
+    for (uint32_t g = 0; 8 * g < n; ++g)
+        reaching[g / 8] |= (uint64_t)v_at_least(0xffu, gx_unpack8(&u, g), least) << 8 * g % 64;
+    t->reaching[0] = reaching[0] & low;
+    t->reaching[1] = reaching[1] & high;
+    return t->reaching[0] | t->reaching[1];
 }
 
-static inline bits reaching_tfs(const block_tfs *t, uint32_t at, uint32_t n, uint32_t min_tf)
+static inline bits reaching_tfs(const block_tfs *t, uint32_t at)
 {
-    return v_at_least(first_bits(at, n), v_load(t->tfs + at), v_splat(min_tf));
+    return t->reaching[at / 64] >> at % 64 & 0xff;
 }
 
 static inline vec tfs_at(const block_tfs *t, uint32_t at)
 {
-    return v_load(t->tfs + at);
+    return v_add(gx_unpack8(&t->less_one, at / 8), v_splat(1));
 }
 
 #endif

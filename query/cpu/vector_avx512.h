@@ -29,8 +29,8 @@ typedef __mmask16 bits, lanes, order;
 #define v_max(a, b) _mm512_max_epu32(a, b)
 #define v_and(a, b) _mm512_and_si512(a, b)
 #define v_shift(a, by) _mm512_srl_epi32(a, _mm_cvtsi32_si128((int)(by)))
-#define v_left(a, by) _mm512_sll_epi32(a, _mm_cvtsi32_si128((int)(by)))
 #define v_shift_each(a, b) _mm512_srlv_epi32(a, b)
+#define v_left_each(a, b) _mm512_sllv_epi32(a, b)
 #define v_load_bytes(a) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(a)))
 #define v_word(slot) _mm512_srli_epi32(slot, 5)
 #define v_bit(slot) _mm512_sllv_epi32(v_splat(1), v_and(slot, v_splat(31)))
@@ -44,6 +44,7 @@ typedef __mmask16 bits, lanes, order;
 #define v_clear_unless(a, x, b, y) _mm512_mask_andnot_epi32(a, v_none(x, b), y, a)
 #define v_lanes_below(m, a, b) v_below(m, a, b)
 #define v_gather(base, at, m) _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), m, at, base, 4)
+#define v_gather_bytes(base, at, m) _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), m, at, base, 1)
 
 #define f_load(a) _mm512_load_ps(a)
 #define f_store(a, x) _mm512_storeu_ps(a, x)
@@ -148,10 +149,8 @@ static inline bool unpack_tfs(block_tfs *t, const uint32_t *words, uint32_t b, u
     return true;
 }
 
-static inline __mmask16 reaching_tfs(const block_tfs *t, uint32_t at, uint32_t n, uint32_t min_tf)
+static inline __mmask16 reaching_tfs(const block_tfs *t, uint32_t at)
 {
-    (void)n;
-    (void)min_tf;
     return (__mmask16)(t->reaching[at / 64] >> at % 64);
 }
 

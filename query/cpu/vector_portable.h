@@ -2,6 +2,8 @@
 #ifndef GX_QUERY_CPU_VECTOR_PORTABLE_H
 #define GX_QUERY_CPU_VECTOR_PORTABLE_H
 
+#include <string.h>
+
 #include "query/cpu/kernels.h"
 
 #define LANES 1u
@@ -19,8 +21,8 @@ typedef uint32_t bits, lanes, order; /* 0 or 1 */
 #define v_add(a, b) ((a) + (b))
 #define v_sub(a, b) ((a) - (b))
 #define v_load_bytes(a) ((uint32_t) * (a))
-#define v_left(a, by) ((a) << (by))
 #define v_shift_each(a, b) ((a) >> (b))
+#define v_left_each(a, b) ((a) << (b))
 #define v_min(a, b) ((a) < (b) ? (a) : (b))
 #define v_max(a, b) ((a) > (b) ? (a) : (b))
 #define v_and(a, b) ((a) & (b))
@@ -37,6 +39,7 @@ typedef uint32_t bits, lanes, order; /* 0 or 1 */
 #define v_clear_unless(a, x, b, y) ((a) & ~((y) & (v_any(x, b) - 1)))
 #define v_lanes_below(m, a, b) v_below(m, a, b)
 #define v_gather(base, at, m) ((m) ? (base)[at] : 0)
+#define v_gather_bytes(base, at, m) ((m) ? load_word((base) + (at)) : 0)
 #define v_gather_near(base, at, low, high, m) ((void)(low), (void)(high), v_gather(base, at, m))
 
 #define f_load(a) (*(a))
@@ -56,6 +59,13 @@ typedef uint32_t bits, lanes, order; /* 0 or 1 */
 #define order_of(m) (m)
 #define compress_store(a, to, o, x) ((void)(o), (void)((a)[to] = (x)))
 #define compress_store_f(a, to, o, x) compress_store(a, to, o, x)
+
+static inline uint32_t load_word(const uint8_t *p)
+{
+    uint32_t word;
+    memcpy(&word, p, sizeof word);
+    return word;
+}
 
 /* A search by halves: one lane at a time would look at half of the docids. */
 #define OWN_COUNT_BELOW

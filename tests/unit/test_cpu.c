@@ -282,6 +282,48 @@ static void assert_same_batch(const gx_cpu_columns *a, const gx_cpu_columns *b, 
         assert_memory_equal(a->K, b->K, a->n * sizeof *a->K);
 }
 
+/* A column of N_KERNEL_DOCS values of up to 4 bytes, and a condition that a part of them meets. */
+static uint32_t column_words[N_KERNEL_DOCS + 1];
+
+static gx_cpu_values random_condition(gen_rng *r)
+{
+    const uint32_t width = 1u << gen_below(r, 3), most = UINT32_MAX >> (32 - 8 * width),
+                   low = (uint32_t)gen_u64(r) & most;
+    return (gx_cpu_values){column_words + 1, width, low,
+                           gen_below(r, 2) ? most - low : gen_below(r, most - low + 1) / 2};
+}
+
+static void fill_column(gen_rng *r)
+{
+    for (uint32_t x = 0; x < N_KERNEL_DOCS + 1; ++x)
+        column_words[x] = (uint32_t)gen_u64(r);
+}
+
+static bool meets(const gx_cpu_values *v, uint32_t doc)
+{
+    uint32_t value = 0;
+    memcpy(&value, (const uint8_t *)v->values + (size_t)doc * v->width, v->width);
+    return value >= v->low && value - v->low <= v->span;
+}
+
+/* Of the candidates from number `from` on, those that meet all conditions. */
+static void drop_others(gx_cpu_columns *c, uint32_t from, const gx_cpu_values *values, uint32_t n_values)
+{
+    uint32_t to = from;
+    for (uint32_t i = from; i < c->n; ++i) {
+        bool kept = true;
+        for (uint32_t v = 0; v < n_values; ++v)
+            kept = kept && meets(&values[v], c->doc[i]);
+        c->doc[to] = c->doc[i];
+        c->tf[to] = c->tf[i];
+        c->score[to] = c->score[i];
+        c->remaining_ub[to] = c->remaining_ub[i];
+        c->list_mask[to] = c->list_mask[i];
+        to += kept;
+    }
+    c->n = to;
+}
+
 static void steps_of_a_batch_equal_those_in_plain_C(void **state)
 {
     const gx_cpu_kernels *k = kernels_named(*state), *plain = &gx_cpu_portable;
@@ -360,11 +402,9 @@ static void tests_keep_what_they_should(void **state)
     static gx_cpu_columns a, all, want;
     static uint32_t words[N_KERNEL_DOCS + 64];
     static uint8_t marks[GX_CPU_COLUMN + 16];
+    fill_column(&r);
     for (uint32_t i = 0; i < KERNEL_CASES; ++i) {
-        const uint32_t per_word = gen_below(&r, 3), bits = 32u >> per_word, most = UINT32_MAX >> (32 - bits);
-        const uint32_t low = (uint32_t)gen_u64(&r) & most,
-                       span = gen_below(&r, 2) ? most - low : gen_below(&r, most - low) / 2;
-        const gx_cpu_values values = {words, per_word, low, span};
+        const gx_cpu_values values = random_condition(&r);
         for (uint32_t x = 0; x < sizeof words / sizeof *words; ++x)
             words[x] = (uint32_t)gen_u64(&r);
         for (uint32_t x = 0; x < sizeof marks; ++x)
@@ -374,9 +414,8 @@ static void tests_keep_what_they_should(void **state)
         want = all;
         want.n = from;
         for (uint32_t x = from; x < all.n; ++x) {
-            const uint32_t doc = all.doc[x], of_word = 1u << per_word;
-            const uint32_t value = words[doc / of_word] >> doc % of_word * bits & most;
-            const bool kept = by == 0   ? value >= low && value - low <= span
+            const uint32_t doc = all.doc[x];
+            const bool kept = by == 0   ? meets(&values, doc)
                               : by == 1 ? words[doc / 32] >> doc % 32 & 1
                                         : marks[x - from];
             want.doc[want.n] = all.doc[x];
@@ -447,15 +486,21 @@ static void decoded_blocks_give_what_plain_C_gives(void **state)
     static uint32_t lens[N_KERNEL_DOCS + 1];
     _Alignas(64) uint32_t docids[GX_MAX_BLOCK + 16], tfs[GX_MAX_BLOCK + 16];
     _Alignas(64) float parts_a[GX_MAX_BLOCK + 16], parts_b[GX_MAX_BLOCK + 16];
+    gx_cpu_values values[GX_CPU_TESTS];
+    fill_column(&r);
     for (uint32_t d = 0; d <= N_KERNEL_DOCS; ++d)
         lens[d] = gen_below(&r, 300);
     for (uint32_t i = 0; i < KERNEL_CASES; ++i) {
         const uint32_t n = 1 + gen_below(&r, gen_below(&r, 2) ? 128 : GX_MAX_BLOCK), min_tf = 1 + gen_below(&r, 14);
-        const gx_cpu_bound bound = {.w = (float)(1 + gen_below(&r, 1u << 28)),
-                                    .min_K = (float)gen_below(&r, 100) / 32,
-                                    .most = 1 + gen_below(&r, 1u << 28),
-                                    .min_tf = min_tf,
-                                    .remaining_ub = gen_below(&r, 1u << 28)};
+        gx_cpu_bound bound = {.w = (float)(1 + gen_below(&r, 1u << 28)),
+                              .min_K = (float)gen_below(&r, 100) / 32,
+                              .most = 1 + gen_below(&r, 1u << 28),
+                              .min_tf = min_tf,
+                              .remaining_ub = gen_below(&r, 1u << 28),
+                              .values = values,
+                              .n_values = gen_below(&r, GX_CPU_TESTS + 1)};
+        for (uint32_t v = 0; v < bound.n_values; ++v)
+            values[v] = random_condition(&r);
         const gx_scorer norm = {(float)gen_below(&r, 100) / 64, (float)gen_below(&r, 100) / 4096, 0};
         random_postings(&r, n, 1 + gen_below(&r, 500), docids, tfs);
         random_batch(&r, &a);
@@ -463,7 +508,10 @@ static void decoded_blocks_give_what_plain_C_gives(void **state)
         a.n_docs = 1 + gen_below(&r, N_KERNEL_DOCS);
         b = a;
         k->append_decoded_block(&a, docids, tfs, n, &bound);
+        const uint32_t before = b.n, n_values = bound.n_values;
+        bound.n_values = 0;
         plain->append_decoded_block(&b, docids, tfs, n, &bound);
+        drop_others(&b, before, values, n_values);
         assert_same_batch(&a, &b, true, false);
         assert_int_equal(k->any_tf_reaches(tfs, n, min_tf), plain->any_tf_reaches(tfs, n, min_tf));
         const uint32_t doc = gen_below(&r, docids[n - 1] + 2);
@@ -488,10 +536,12 @@ static void packed_blocks_give_what_plain_C_gives(void **state)
     gen_rng r = {22};
     print_message("seed 22\n");
     static gx_cpu_columns a, b;
+    fill_column(&r);
     for (uint32_t i = 0; i < 128 * (k->max_docid_bits + 1); ++i) {
         const uint32_t n = 1 + i % 128, docid_bits = i / 128, tf_bits = gen_below(&r, k->max_tf_bits + 1);
         const uint32_t n_words[2] = {gx_packed_words(n, docid_bits), gx_packed_words(n, tf_bits)};
-        const uint32_t first = gen_below(&r, 1u << 24), most = gx_low_bits(tf_bits) + 2;
+        const uint32_t first = gen_below(&r, gen_below(&r, 2) ? 1u << 24 : N_KERNEL_DOCS / 2),
+                       most = gx_low_bits(tf_bits) + 2;
         uint32_t gaps[128], less_one[128], docids[128 + 16], tfs[128 + 16];
         for (uint32_t x = 0, last = first - 1; x < n; ++x) {
             gaps[x] = (uint32_t)gen_u64(&r) & gx_low_bits(docid_bits);
@@ -511,12 +561,20 @@ static void packed_blocks_give_what_plain_C_gives(void **state)
         k->unpack_docids(docid_words, docid_bits, n, first, unpacked);
         assert_memory_equal(unpacked, docids, n * sizeof *docids);
 
-        const gx_cpu_bound bound = {.w = 1e6f, .min_K = 1, .most = 900000, .min_tf = 1 + gen_below(&r, most)};
+        gx_cpu_values values[2];
+        gx_cpu_bound bound = {
+            .w = 1e6f, .min_K = 1, .most = 900000, .min_tf = 1 + gen_below(&r, most), .values = values};
         random_batch(&r, &a);
         a.n = gen_below(&r, GX_CPU_BATCH);
         a.n_docs = gen_below(&r, 4) ? UINT32_MAX : first + gen_below(&r, 1u << docid_bits);
         b = a;
         plain->append_decoded_block(&b, docids, tfs, n, &bound);
+        if (a.n_docs <= N_KERNEL_DOCS) {
+            bound.n_values = 2;
+            values[0] = random_condition(&r);
+            values[1] = random_condition(&r);
+            drop_others(&b, a.n, values, 2);
+        }
         const gx_cpu_packed_block block = {docid_words, tf_words, docid_bits, tf_bits, n, first};
         const bool any = k->scan_packed_block(&a, &block, &bound);
         assert_same_batch(&a, &b, true, false);
