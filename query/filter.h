@@ -70,13 +70,15 @@ void gx_filter_test(const gx_filter *f, const uint32_t *docids, uint32_t n, uint
  * the filter selects, and where `exact` is false perhaps others. */
 typedef struct gx_filter_documents {
     uint64_t n;             /* documents at most */
+    uint64_t selected;      /* about how many of them the filter selects */
+    uint32_t node;          /* those are the documents of this node, which is the root or below ANDs alone */
     const uint32_t *docids; /* [n] different docids, readable up to a multiple of 16; NULL: gx_filter_mark finds them */
     uint32_t n_runs;        /* the number of runs in which docids rise */
     bool exact;
 } gx_filter_documents;
 
-/* Count the documents. n is UINT64_MAX where they cannot be found so, or for want of memory. The
- * first use of an attribute makes its order. Thread-safe. */
+/* Count the documents. n and selected are UINT64_MAX where they cannot be found so, or for want of
+ * memory. The first use of an attribute makes its order. Thread-safe. */
 gx_filter_documents gx_filter_find(const gx_filter *f);
 
 /* Set the bits of the documents in words, and groups[i] of GX_MASK_GROUP documents where one of them

@@ -5,50 +5,85 @@
 
 #define ANY UINT64_MAX /* more than can be counted: the documents cannot be found by an order */
 #define LEAST_RUN 16u  /* documents of a value, on average, that make its run worth its while */
+#define SAMPLE 32u     /* of the visited documents: those that are tested to guess how many the filter selects */
+#define TRUST 2.0      /* documents in a sample that weigh as much as what independent conditions would select */
+
+/* How a node's documents are found: those of one node below it are visited. */
+typedef struct visit {
+    uint64_t n;    /* documents at most; ANY */
+    uint32_t node; /* whose documents these are: a range, ids or an OR */
+    /* Of a range: docids[begin, end) of the order. */
+    const gx_column_order *order;
+    uint64_t begin, end;
+    double share; /* of all documents, about what is selected: as if conditions were not correlated */
+} visit;
+
+static visit visit_range(const gx_filter *f, uint32_t i)
+{
+    const gx_filter_node *n = &f->nodes[i];
+    gx_column *c = &f->ix->columns[n->column];
+    visit v = {.node = i, .order = gx_column_get_order(f->ix, c)};
+    uint64_t low, high;
+    if (v.order && gx_filter_range(c, n, &low, &high))
+        gx_column_order_range(c, v.order, low, high, &v.begin, &v.end);
+    v.n = v.order ? v.end - v.begin : ANY;
+    return v;
+}
+
+static visit visit_node(const gx_filter *f, uint32_t i);
+
+/* The documents of the child that has the fewest. */
+static visit visit_and(const gx_filter *f, const gx_filter_node *n)
+{
+    visit rarest = visit_node(f, n->first);
+    double share = rarest.share;
+    for (uint32_t c = f->nodes[n->first].next; c != UINT32_MAX; c = f->nodes[c].next) {
+        const visit v = visit_node(f, c);
+        share *= v.share;
+        rarest = v.n < rarest.n ? v : rarest;
+    }
+    rarest.share = share;
+    return rarest;
+}
+
+/* The documents of all children. */
+static visit visit_or(const gx_filter *f, uint32_t i)
+{
+    visit all = {.n = 0, .node = i};
+    for (uint32_t c = f->nodes[i].first; c != UINT32_MAX && all.n != ANY; c = f->nodes[c].next) {
+        const visit v = visit_node(f, c);
+        all.n = v.n == ANY ? ANY : all.n + v.n;
+        all.share += v.share - all.share * v.share;
+    }
+    return all;
+}
+
+static visit visit_node(const gx_filter *f, uint32_t i)
+{
+    const gx_filter_node *n = &f->nodes[i];
+    visit v = {.n = ANY, .node = i};
+    if (n->kind == GX_FILTER_AND)
+        return visit_and(f, n);
+    if (n->kind == GX_FILTER_RANGE)
+        v = visit_range(f, i);
+    else if (n->kind == GX_FILTER_OR)
+        v = visit_or(f, i);
+    else if (n->kind == GX_FILTER_IDS)
+        v.n = n->n_ids;
+    if (v.n == ANY) /* most documents, for want of better */
+        v.share = 1;
+    else if (n->kind != GX_FILTER_OR)
+        v.share = v.n < f->ix->n_docs ? (double)v.n / f->ix->n_docs : 1;
+    return v;
+}
+
+/* ---- marking ---- */
 
 typedef struct marks {
     uint32_t *words;
     bool *groups;
     uint32_t n;
 } marks;
-
-/* Where the documents of a range are in its column's order. false: no memory. */
-static bool find_range(const gx_filter *f, const gx_filter_node *n, const gx_column_order **order, uint64_t *begin,
-                       uint64_t *end)
-{
-    gx_column *c = &f->ix->columns[n->column];
-    uint64_t low, high;
-    *begin = *end = 0;
-    if (!(*order = gx_column_get_order(f->ix, c)))
-        return false;
-    if (gx_filter_range(c, n, &low, &high))
-        gx_column_order_range(c, *order, low, high, begin, end);
-    return true;
-}
-
-/* The most documents that are visited for a node. */
-static uint64_t count_visited(const gx_filter *f, uint32_t i)
-{
-    const gx_filter_node *n = &f->nodes[i];
-    const gx_column_order *order;
-    uint64_t begin, end, sum = 0, least = ANY;
-    switch (n->kind) {
-    case GX_FILTER_RANGE:
-        return find_range(f, n, &order, &begin, &end) ? end - begin : ANY;
-    case GX_FILTER_IDS:
-        return n->n_ids;
-    case GX_FILTER_AND:
-    case GX_FILTER_OR:
-        for (uint32_t c = n->first; c != UINT32_MAX; c = f->nodes[c].next) {
-            const uint64_t visited = count_visited(f, c);
-            least = visited < least ? visited : least;
-            sum = visited == ANY || sum == ANY ? ANY : sum + visited;
-        }
-        return n->kind == GX_FILTER_AND ? least : sum;
-    default:
-        return ANY;
-    }
-}
 
 static void set(marks *out, uint32_t docid)
 {
@@ -66,47 +101,28 @@ static void mark_ids(const gx_filter *f, const uint64_t *ids, marks *out)
             set(out, (uint32_t)(64 * w) + (uint32_t)__builtin_ctzll(bits));
 }
 
-/* The child of an AND of which the fewest documents are visited. */
-static uint32_t find_rarest(const gx_filter *f, const gx_filter_node *n)
+static void mark(const gx_filter *f, const visit *v, marks *out)
 {
-    uint32_t rarest = n->first;
-    uint64_t least = ANY;
-    for (uint32_t c = n->first; c != UINT32_MAX; c = f->nodes[c].next) {
-        const uint64_t visited = count_visited(f, c);
-        if (visited < least) {
-            least = visited;
-            rarest = c;
-        }
-    }
-    return rarest;
-}
-
-/* The node can be visited. */
-static void mark(const gx_filter *f, uint32_t i, marks *out)
-{
-    const gx_filter_node *n = &f->nodes[i];
-    const gx_column_order *order;
-    uint64_t begin, end;
-    if (n->kind == GX_FILTER_RANGE) {
-        find_range(f, n, &order, &begin, &end);
-        for (uint64_t at = begin; at < end; ++at)
-            set(out, order->docids[at]);
-    } else if (n->kind == GX_FILTER_IDS) {
+    const gx_filter_node *n = &f->nodes[v->node];
+    if (n->kind == GX_FILTER_IDS)
         mark_ids(f, n->ids, out);
-    } else if (n->kind == GX_FILTER_OR) {
-        for (uint32_t c = n->first; c != UINT32_MAX; c = f->nodes[c].next)
-            mark(f, c, out);
-    } else {
-        mark(f, find_rarest(f, n), out);
+    for (uint64_t at = v->begin; v->order && at < v->end; ++at)
+        set(out, v->order->docids[at]);
+    for (uint32_t c = n->kind == GX_FILTER_OR ? n->first : UINT32_MAX; c != UINT32_MAX; c = f->nodes[c].next) {
+        const visit child = visit_node(f, c);
+        mark(f, &child, out);
     }
 }
 
 uint32_t gx_filter_mark(const gx_filter *f, uint32_t *words, bool *groups)
 {
     marks out = {words, groups, 0};
-    mark(f, f->root, &out);
+    const visit v = visit_node(f, f->root);
+    mark(f, &v, &out);
     return out.n;
 }
+
+/* ---- finding ---- */
 
 static bool is_exact(const gx_filter *f, uint32_t i)
 {
@@ -117,31 +133,50 @@ static bool is_exact(const gx_filter *f, uint32_t i)
     return exact;
 }
 
-/* The docids of a range, if they are different and in long runs: those of one value, or of a few values
- * that no document shares. */
-static void find_runs(const gx_filter *f, const gx_filter_node *n, gx_filter_documents *found)
+/* The docids of a visited range, if they are different and in long runs: those of one value, or of a few
+ * values that no document shares. */
+static void find_runs(const gx_filter *f, const visit *v, gx_filter_documents *found)
 {
+    const gx_filter_node *n = &f->nodes[v->node];
     const gx_column *c = &f->ix->columns[n->column];
-    const gx_column_order *order;
-    uint64_t begin, end, low, high;
-    if (!find_range(f, n, &order, &begin, &end) || !order->starts || !gx_filter_range(c, n, &low, &high))
+    uint64_t low, high;
+    if (!v->order->starts || !gx_filter_range(c, n, &low, &high))
         return;
-    high = high < order->n_starts ? high : order->n_starts - 1;
+    high = high < v->order->n_starts ? high : v->order->n_starts - 1;
     const uint64_t more_values = high - low; /* than one */
-    if (end == begin || (more_values && (c->starts || (end - begin) / LEAST_RUN <= more_values)))
+    if (v->n == 0 || (more_values && (c->starts || v->n / LEAST_RUN <= more_values)))
         return;
-    found->docids = order->docids + begin;
+    found->docids = v->order->docids + v->begin;
     found->n_runs = (uint32_t)more_values + 1;
+}
+
+/* About how many of the visited documents the filter selects: as many as of a sample, but few tell little.
+ * Then it is as if the other conditions were not correlated with the one whose documents are visited. */
+static uint64_t guess_selected(const gx_filter *f, const visit *v)
+{
+    uint32_t docids[SAMPLE], n = v->n < SAMPLE ? (uint32_t)v->n : SAMPLE, n_kept = 0;
+    uint8_t keep[SAMPLE];
+    const double independent = v->share * f->ix->n_docs / (double)v->n; /* of one visited */
+    for (uint32_t i = 0; i < n; ++i)
+        docids[i] = v->order->docids[v->begin + v->n * i / n];
+    gx_filter_test(f, docids, n, keep);
+    for (uint32_t i = 0; i < n; ++i)
+        n_kept += keep[i];
+    const double share = independent * (n_kept + TRUST) / (n * independent + TRUST);
+    return (uint64_t)((double)v->n * (share < 1 ? share : 1));
 }
 
 gx_filter_documents gx_filter_find(const gx_filter *f)
 {
-    uint32_t i = f->root;
-    gx_filter_documents found = {count_visited(f, i), NULL, 0, is_exact(f, i)};
-    while (found.n != ANY && f->nodes[i].kind == GX_FILTER_AND)
-        i = find_rarest(f, &f->nodes[i]);
-    if (found.n != ANY && f->nodes[i].kind == GX_FILTER_RANGE)
-        find_runs(f, &f->nodes[i], &found);
+    const visit v = visit_node(f, f->root);
+    gx_filter_documents found = {.n = v.n, .selected = v.n, .node = v.node, .exact = is_exact(f, f->root)};
+    if (v.n == ANY)
+        return found;
+    if (f->nodes[v.node].kind == GX_FILTER_RANGE)
+        find_runs(f, &v, &found);
+    if (!found.exact && v.n)
+        found.selected = v.order ? guess_selected(f, &v) : (uint64_t)(v.share * f->ix->n_docs);
+    found.selected = found.selected < v.n ? found.selected : v.n;
     return found;
 }
 

@@ -587,7 +587,7 @@ static bool evaluate_selected(gx_cpu_searcher *s, const lookups *of)
     if (s->selection.docids)
         gx_cpu_selection_apply_masks(&s->selection, s->kernels, c, 0);
     if (!s->selection.exact)
-        gx_cpu_selection_apply_filter(&s->selection, s->kernels, c, 0, 0);
+        gx_cpu_selection_apply_filter(&s->selection, s->kernels, c, 0, s->selection.n_met);
     rule_out(s, of, s->order[of->first]->map->map ? of->first + 1 : of->first, false);
     for (uint32_t i = 0; i < c->n; ++i) { /* as score_own does */
         const float product = s->norm.c1 * (float)lens[c->doc[i]];

@@ -8,6 +8,7 @@
 
 #define MASK_GROUPS 64u  /* of a mask: a block that spans more is read without asking them */
 #define SELECTED_COST 3u /* postings that the search reads while it looks a document up in all lists */
+#define VISITED_COST 1u  /* and while it finds out that a document of a rare condition fails the others */
 
 void gx_cpu_selection_free(gx_cpu_selection *s)
 {
@@ -72,23 +73,33 @@ static uint64_t within(const gx_cpu_selection *s, uint64_t df)
     return s->end - s->first < s->n_docs ? df * (s->end - s->first) / s->n_docs : df;
 }
 
-/* Whether n documents can be worth a look at all. */
-static bool is_few(const gx_cpu_selection *s, const gx_plan *plan, uint64_t n)
+/* Whether to look up documents that cost as much as `cost` postings can be worth it at all. */
+static bool is_few(const gx_cpu_selection *s, const gx_plan *plan, uint64_t cost)
 {
-    return n < UINT32_MAX && n * SELECTED_COST < within(s, count_postings(plan));
+    return cost < within(s, count_postings(plan));
+}
+
+/* What it costs to look up the documents found, in postings. */
+static uint64_t cost_of(const gx_filter_documents *found)
+{
+    return found->selected * SELECTED_COST + (found->n - found->selected) * VISITED_COST;
 }
 
 /* Work out about how many documents a filter allows, and find them if they are few. false: no memory. */
 static bool find_few(gx_cpu_selection *s, const gx_plan *plan)
 {
     const gx_filter *f = s->filter;
-    s->allowed = gx_filter_guess(f);
-    if (!gx_filter_has_orders(f) && !is_few(s, plan, s->allowed))
-        return true;
+    if (!gx_filter_has_orders(f)) {
+        s->allowed = gx_filter_guess(f);
+        if (!is_few(s, plan, (uint64_t)s->allowed * SELECTED_COST))
+            return true;
+    }
     const gx_filter_documents found = gx_filter_find(f);
-    if (found.exact && found.n < s->n_docs)
-        s->allowed = (uint32_t)found.n;
-    if (!is_few(s, plan, found.n))
+    s->rarest = found.node;
+    s->allowed = found.n == UINT64_MAX        ? gx_filter_guess(f)
+                 : found.selected < s->n_docs ? (uint32_t)found.selected
+                                              : s->n_docs;
+    if (found.n >= UINT32_MAX || !is_few(s, plan, cost_of(&found)))
         return true;
     if (found.docids) {
         s->docids = found.docids;
@@ -102,6 +113,7 @@ static bool find_few(gx_cpu_selection *s, const gx_plan *plan)
         if (found.exact)
             s->filter = NULL;
     }
+    s->cost = cost_of(&found);
     s->exact = found.exact;
     s->few = true;
     return true;
@@ -119,30 +131,42 @@ static bool test_of(const gx_filter *f, const gx_filter_node *n, gx_cpu_values *
     return true;
 }
 
-/* The conditions of the filter that kernels can test. */
+static void add_test(gx_cpu_selection *s, uint32_t node)
+{
+    if (s->n_tests < GX_CPU_TESTS && test_of(s->filter, &s->filter->nodes[node], &s->tests[s->n_tests]))
+        ++s->n_tests;
+    else
+        s->more = true;
+}
+
+/* The conditions of the filter that kernels can test, the rarest first. */
 static void find_tests(gx_cpu_selection *s)
 {
     const gx_filter *f = s->filter;
     const gx_filter_node *root = &f->nodes[f->root];
-    const bool conjunction = root->kind == GX_FILTER_AND;
-    for (uint32_t i = conjunction ? root->first : f->root; i != UINT32_MAX; i = f->nodes[i].next) {
-        if (s->n_tests < GX_CPU_TESTS && test_of(f, &f->nodes[i], &s->tests[s->n_tests]))
-            ++s->n_tests;
-        else
-            s->more = true;
+    const uint32_t first = root->kind == GX_FILTER_AND ? root->first : f->root;
+    for (uint32_t i = first; i != UINT32_MAX; i = f->nodes[i].next) {
+        if (i == s->rarest)
+            add_test(s, i);
+    }
+    s->n_met = s->few ? s->n_tests : 0;
+    for (uint32_t i = first; i != UINT32_MAX; i = f->nodes[i].next) {
+        if (i != s->rarest)
+            add_test(s, i);
     }
 }
 
 bool gx_cpu_selection_drives(const gx_cpu_selection *s, uint32_t df)
 {
-    return s->few && (uint64_t)s->n * SELECTED_COST < within(s, df);
+    return s->few && s->cost < within(s, df);
 }
 
 gx_status gx_cpu_selection_begin(gx_cpu_selection *s, const gx_plan *plan, gx_error *err)
 {
     s->n_masks = 0;
     s->filter = plan->filter_mask ? NULL : plan->filter;
-    s->n_tests = 0;
+    s->n_tests = s->n_met = 0;
+    s->rarest = UINT32_MAX;
     s->more = false;
     s->few = s->exact = false;
     if (plan->mask)
@@ -166,7 +190,9 @@ gx_status gx_cpu_selection_begin(gx_cpu_selection *s, const gx_plan *plan, gx_er
         s->masks[0] = s->masks[1];
         s->masks[1] = first;
     }
-    if (!s->docids && s->n_masks && is_few(s, plan, s->masks[0]->n)) {
+    const uint64_t cost = s->n_masks ? (uint64_t)s->masks[0]->n * SELECTED_COST : UINT64_MAX;
+    if (!s->docids && (s->few || is_few(s, plan, cost))) {
+        s->cost = s->few && s->cost < cost ? s->cost : cost;
         s->few = true;
         s->n = s->masks[0]->n;
     }

@@ -23,15 +23,18 @@ typedef struct gx_cpu_selection {
     bool any;                          /* there is a mask or a filter */
     uint32_t allowed;                  /* about the number of documents that are; n_docs without a mask or a filter */
     uint32_t first, end;               /* all documents that are allowed are in [first, end) */
+    uint32_t rarest;                   /* node of the filter that selects the fewest; UINT32_MAX: not known */
     gx_cpu_values tests[GX_CPU_TESTS]; /* [n_tests] conditions that all documents of the filter meet */
     uint32_t n_tests;
-    bool more; /* the filter has others */
+    uint32_t n_met; /* of those, from the first on, that all of the few documents meet */
+    bool more;      /* the filter has others */
     /* Few documents, which may drive from some list on: those of docids, or of masks[0] and masks[1],
      * that the filter allows; it allows all of them if `exact`. */
     bool few, exact;
     const uint32_t *docids; /* [n] different docids; NULL: those of the masks, which rise */
     bool unordered;         /* docids need not rise */
     uint32_t n;
+    uint64_t cost; /* of looking the few documents up, in postings that are read */
     gx_mask made;  /* words and groups are NULL until needed, and all 0 between plans */
     bool has_made; /* the plan has set bits of it */
 } gx_cpu_selection;
