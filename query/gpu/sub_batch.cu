@@ -162,6 +162,16 @@ static void describe_bin(gpu_prepared_index *s, sub_batch *p, const filter_group
     p->n_early += 1;
 }
 
+/* A mask of few documents is read early, too. */
+static void describe_mask(const gpu_prepared_index *s, sub_batch *p, const gx_mask *mask, gpu_query *Q)
+{
+    if (!mask || mask->n > MOST_OF_AN_EARLY_MASK * s->ix->n_docs)
+        return;
+    Q->flags |= QUERY_EARLY_MASK;
+    p->any_tests = true; /* the kernels that read tests read early masks */
+    p->n_early += 1;
+}
+
 /* Chooses how the query's filter spares postings. */
 static void describe_filter(gpu_prepared_index *s, sub_batch *p, const gx_filter *f, uint32_t q)
 {
@@ -345,6 +355,8 @@ static gx_status describe_query(gpu_prepared_index *s, sub_batch *p, const query
             describe_tiles(p, plan, b, q);
         else if (p->takes_documents && plan->filter)
             describe_filter(s, p, plan->filter, q);
+        else if (p->takes_documents)
+            describe_mask(s, p, plan->mask, Q);
     } else {
         p->any_exhaustive = true;
         for (uint32_t i = 0; i < n; ++i)
