@@ -1087,10 +1087,12 @@ typedef struct gx_cost_error {
     double mean, median, p90;
 } gx_cost_error;
 
+#define GX_N_BATCH_SIZES 10
 typedef struct gx_calibration {
     gx_cost_error fitted[GX_N_COST_KINDS];                      /* on the costs that the model was fitted to */
     gx_cost_error held_out[GX_N_COST_KINDS];                    /* on those of `test` */
     gx_cost_error by_op[GX_N_COST_KINDS][3];                    /* the same for each operator */
+    gx_cost_error by_size[GX_N_BATCH_SIZES];                    /* the same for batches of 2, 4, .. 1,024 queries */
     gx_cost_error without[GX_N_COST_KINDS][GX_N_COST_FEATURES]; /* held out, with a feature taken out */
     uint64_t n_fitted, n_held_out;                              /* queries */
     double seconds;

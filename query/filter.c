@@ -313,32 +313,63 @@ static bool read_range(parser *p, gx_filter_node *node)
     return true;
 }
 
+#define FEW_OF 32u /* of so many documents one in a list takes no more memory than the bits of all */
+
+/* Sets the node's documents to those of the bits; it keeps them, or frees them. */
+static void keep_ids(parser *p, gx_filter_node *node, uint64_t *bits)
+{
+    const uint32_t n_docs = p->f->ix->n_docs;
+    const size_t n_words = ((size_t)n_docs + 63) / 64;
+    uint32_t n = 0;
+    for (size_t w = 0; w < n_words; ++w)
+        node->n_ids += (uint32_t)__builtin_popcountll(bits[w]);
+    if (node->n_ids <= n_docs / FEW_OF && !(node->docids = malloc((node->n_ids + 1ull) * sizeof *node->docids)))
+        no_memory(p);
+    for (size_t w = 0; w < n_words && node->docids; ++w)
+        for (uint64_t left = bits[w]; left; left &= left - 1)
+            node->docids[n++] = (uint32_t)(64 * w) + (uint32_t)__builtin_ctzll(left);
+    if (node->docids || p->in.st != GX_OK)
+        free(bits);
+    else
+        node->ids = bits;
+}
+
+static void read_ids_of_file(parser *p, gx_filter_node *node)
+{
+    uint64_t *bits = calloc(((size_t)p->f->ix->n_docs + 63) / 64 + 1, sizeof *bits);
+    if (!bits) {
+        no_memory(p);
+        return;
+    }
+    p->in.st = p->opt->read_ids(p->opt->user, p->value.p, bits, p->in.err);
+    if (p->in.st == GX_OK)
+        keep_ids(p, node, bits);
+    else
+        free(bits);
+}
+
 static bool read_ids(parser *p, gx_filter_node *node)
 {
     const uint32_t column = p->in.column;
     const bool file = gx_scan_take(&p->in, '@');
-    const size_t n_words = ((size_t)p->f->ix->n_docs + 63) / 64;
     append_text(p, &p->texts, file ? "@" : "");
     if (!read_value(p, file ? "the name of a file" : "an id, or @ and the name of a file,"))
         return false;
     append_bound(p, false);
     append(p, &p->value, "", 1);
     p->f->reads_files |= file;
-    if (p->in.st == GX_OK && !(node->ids = calloc(n_words + 1, sizeof *node->ids)))
-        no_memory(p);
     if (p->in.st != GX_OK)
         return false;
-    if (!file) {
-        const uint32_t docid = gx_index_find_live_doc(p->f->ix, p->live, p->value.p, p->value.n - 1);
-        if (docid != UINT32_MAX)
-            node->ids[docid / 64] |= UINT64_C(1) << docid % 64;
-    } else if (!p->opt->read_ids) {
+    if (file && !p->opt->read_ids) {
         gx_scan_refuse(&p->in, column, "files of ids cannot be read here");
+    } else if (file) {
+        read_ids_of_file(p, node);
+    } else if (!(node->docids = malloc(sizeof *node->docids))) {
+        no_memory(p);
     } else {
-        p->in.st = p->opt->read_ids(p->opt->user, p->value.p, node->ids, p->in.err);
+        node->docids[0] = gx_index_find_live_doc(p->f->ix, p->live, p->value.p, p->value.n - 1);
+        node->n_ids = node->docids[0] != UINT32_MAX;
     }
-    for (size_t w = 0; w < n_words; ++w)
-        node->n_ids += (uint32_t)__builtin_popcountll(node->ids[w]);
     return p->in.st == GX_OK;
 }
 
@@ -376,7 +407,8 @@ static uint32_t read_condition(parser *p)
     node.len = p->texts.n - node.text;
     const uint32_t i = good && p->in.st == GX_OK ? add_node(p, node) : NONE;
     if (i == NONE)
-        free(node.ids);
+        free(node.docids);
+    free(node.ids);
     return i;
 }
 
@@ -571,8 +603,10 @@ void gx_filter_close(gx_filter *f)
     for (uint32_t i = 0; f->parts && i < f->ix->parts->n; ++i)
         gx_filter_close(f->parts[i]);
     free(f->parts);
-    for (uint32_t i = 0; i < f->n_nodes; ++i)
+    for (uint32_t i = 0; i < f->n_nodes; ++i) {
+        free(f->nodes[i].docids);
         free(f->nodes[i].ids);
+    }
     free(f->nodes);
     free(f->text);
     free(f);

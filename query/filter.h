@@ -38,7 +38,8 @@ typedef struct gx_filter_node {
     uint32_t column;      /* number of the attribute */
     bool none;            /* GX_FILTER_RANGE: no value can be in it */
     uint64_t low, high;   /* GX_FILTER_RANGE: as the column has its values; doubles' bits of a float */
-    uint64_t *ids;        /* GX_FILTER_IDS: a bit a document */
+    uint32_t *docids;     /* GX_FILTER_IDS: [n_ids], rising; or, if they are many, NULL, and .. */
+    uint64_t *ids;        /* .. a bit a document */
     uint32_t n_ids;       /* bits that are set in ids */
     size_t text, len;     /* of a condition: where its text is, while the expression is read */
 } gx_filter_node;

@@ -94,10 +94,12 @@ static void set(marks *out, uint32_t docid)
     out->groups[docid / GX_MASK_GROUP] = true;
 }
 
-static void mark_ids(const gx_filter *f, const uint64_t *ids, marks *out)
+static void mark_ids(const gx_filter *f, const gx_filter_node *n, marks *out)
 {
-    for (size_t w = 0; w < ((size_t)f->ix->n_docs + 63) / 64; ++w)
-        for (uint64_t bits = ids[w]; bits; bits &= bits - 1)
+    for (uint32_t i = 0; n->docids && i < n->n_ids; ++i)
+        set(out, n->docids[i]);
+    for (size_t w = 0; n->ids && w < ((size_t)f->ix->n_docs + 63) / 64; ++w)
+        for (uint64_t bits = n->ids[w]; bits; bits &= bits - 1)
             set(out, (uint32_t)(64 * w) + (uint32_t)__builtin_ctzll(bits));
 }
 
@@ -105,7 +107,7 @@ static void mark(const gx_filter *f, const visit *v, marks *out)
 {
     const gx_filter_node *n = &f->nodes[v->node];
     if (n->kind == GX_FILTER_IDS)
-        mark_ids(f, n->ids, out);
+        mark_ids(f, n, out);
     for (uint64_t at = v->begin; v->order && at < v->end; ++at)
         set(out, v->order->docids[at]);
     for (uint32_t c = n->kind == GX_FILTER_OR ? n->first : UINT32_MAX; c != UINT32_MAX; c = f->nodes[c].next) {

@@ -272,7 +272,12 @@ static bool evaluate(const gx_filter *f, uint32_t i, uint64_t *words)
         select_present(f, &f->ix->columns[n->column], words);
         return true;
     case GX_FILTER_IDS:
-        memcpy(words, n->ids, n_words(f) * sizeof *words);
+        if (n->ids)
+            memcpy(words, n->ids, n_words(f) * sizeof *words);
+        else
+            memset(words, 0, n_words(f) * sizeof *words);
+        for (uint32_t d = 0; n->docids && d < n->n_ids; ++d)
+            words[n->docids[d] / 64] |= UINT64_C(1) << n->docids[d] % 64;
         return true;
     }
     return false;

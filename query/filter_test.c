@@ -1,6 +1,7 @@
 /* filter_test.c: which of some documents a filter selects, by their values alone. */
 #include <string.h>
 
+#include "engine/lower_bound.h"
 #include "query/filter.h"
 
 #define CHUNK 512u        /* documents tested at a time; each level of the tree has as many bytes on the stack */
@@ -117,8 +118,12 @@ static void test(const gx_filter *f, uint32_t i, const uint32_t *docids, uint32_
         test_presence(&f->ix->columns[node->column], docids, n, keep);
         break;
     case GX_FILTER_IDS:
-        for (uint32_t x = 0; x < n; ++x)
+        for (uint32_t x = 0; x < n && node->ids; ++x)
             keep[x] = node->ids[docids[x] / 64] >> docids[x] % 64 & 1;
+        for (uint32_t x = 0; x < n && node->docids; ++x) {
+            const uint32_t at = gx_lower_bound(node->docids, 0, node->n_ids, docids[x]);
+            keep[x] = at < node->n_ids && node->docids[at] == docids[x];
+        }
     }
 }
 

@@ -453,7 +453,7 @@ static const cli_section sections[] = {
      "\n"
      "A document without the field, or with null or nothing in it, has no value. A document with a value that is not "
      "of the attribute's type is a bad document. The names id, title, text, has, AND, OR, NOT and TO are not for "
-     "attributes. `gpuidx export` leaves attributes out."},
+     "attributes. `gpuidx export --attributes` writes them beside CIFF."},
     {"Bitmap columns",
      "Beside an attribute's values the index can hold columns of a bit a document, from which a filter is answered "
      "without a look at all values. They change no answer. By default an attribute has them where they are small: "

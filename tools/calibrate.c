@@ -44,6 +44,10 @@ static void put_report(const gx_calibration *r)
             snprintf(title, sizeof title, "  %s", op_titles[op]);
             put_error(title, &r->by_op[kind][op]);
         }
+        for (int s = 0; s < GX_N_BATCH_SIZES && kind == GX_COST_GPU_BATCH; ++s) {
+            snprintf(title, sizeof title, "  of %d queries", 2 << s);
+            put_error(title, &r->by_size[s]);
+        }
         for (int f = 0; f < GX_N_COST_FEATURES; ++f) {
             snprintf(title, sizeof title, "without %s", gx_cost_feature_name((gx_cost_feature)f));
             put_error(title, &r->without[kind][f]);
@@ -68,11 +72,17 @@ static int write_report(const gx_calibration *r, const char *path, bool force)
             if (r->without[kind][f].n)
                 json_object_set_new(without, gx_cost_feature_name((gx_cost_feature)f),
                                     error_json(&r->without[kind][f]));
+        json_t *sizes = json_object();
+        for (int s = 0; s < GX_N_BATCH_SIZES && kind == GX_COST_GPU_BATCH; ++s) {
+            char size[16];
+            snprintf(size, sizeof size, "%d", 2 << s);
+            json_object_set_new(sizes, size, error_json(&r->by_size[s]));
+        }
         json_object_set_new(kinds, gx_cost_kind_name((gx_cost_kind)kind),
-                            json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "fitted", error_json(&r->fitted[kind]),
+                            json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "fitted", error_json(&r->fitted[kind]),
                                       "held_out", error_json(&r->held_out[kind]), "or", error_json(&r->by_op[kind][0]),
                                       "and", error_json(&r->by_op[kind][1]), "and-or", error_json(&r->by_op[kind][2]),
-                                      "without", without));
+                                      "sizes", sizes, "without", without));
     }
     json_t *root = json_pack("{s:i, s:s, s:I, s:I, s:f, s:o}", "schema", 1, "gpuidx", gx_version(), "fitted_queries",
                              (json_int_t)r->n_fitted, "held_out_queries", (json_int_t)r->n_held_out, "seconds",
@@ -249,10 +259,9 @@ static const cli_section sections[] = {
     {"The model",
      "A query's time on the CPU, its time alone on the GPU, and the time of a batch on the GPU are each predicted "
      "from the lengths of the query's shortest and second shortest list, the sum of the lengths of all its lists, "
-     "their number, k and the operator, and for a batch from the batch's size. By operator, k and number of lists a "
-     "linear model is chosen, whose weights are fitted by least squares of the relative errors and are never "
-     ""
-     "negative; of batches by operator, k and size. The queries of `LOG` are asked by every operator, with k of 10 and "
+     "their number, k and the operator, and for a batch from the batch's size. A linear model is chosen by operator, k, "
+     "number of lists and the decade of the sum, of batches by operator, k and size. Its weights are fitted so that "
+     "relative errors are small; those of batches are never negative. The queries of `LOG` are asked by every operator, with k of 10 and "
      "of 1,000."},
     {"Accuracy",
      "The error of a prediction is its distance from the measured time, relative to that time. `held out` are the "

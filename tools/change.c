@@ -387,7 +387,7 @@ static const cli_flag delete_flags[] = {
      "delete the documents whose ids `FILE` has, one on each line. Ids that the collection does not have are passed "
      "over, and a note says how many"},
     {"query", 0, CLI_TEXT, "QUERY", NULL, "delete the documents that match a query, see `gpuidx help query`"},
-    {"filter", 0, CLI_TEXT, "EXPRESSION", NULL,
+    {"filter", 0, CLI_FILTER, "EXPRESSION", NULL,
      "delete the documents whose attributes are so, such as `year:<1990`, see `gpuidx help query`"},
     {"op", 0, CLI_CHOICE, CLI_OPS, "and", "of `--query`: which documents match, see `gpuidx help query`"},
     {"syntax", 0, CLI_CHOICE, CLI_SYNTAXES, "plain", "of `--query`: how it is read, see `gpuidx help query`"},

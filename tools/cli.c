@@ -17,7 +17,7 @@
 typedef struct cli_value {
     bool given;
     const char *text; /* as typed, or the default; NULL: none */
-    char *joined;     /* of a CLI_LIST that was given several times: text */
+    char *joined;     /* of a flag that was given several times and adds up: text */
     double number;
     uint64_t count;
 } cli_value;
@@ -220,9 +220,10 @@ static int set_value(const cli_args *a, const cli_flag *flag, cli_value *v, cons
     case CLI_TEXT:
         break;
     case CLI_LIST:
+    case CLI_FILTER:
         if (v->text) {
             char *joined = NULL;
-            if (asprintf(&joined, "%s,%s", v->text, text) < 0)
+            if (asprintf(&joined, flag->kind == CLI_LIST ? "%s,%s" : "(%s) AND (%s)", v->text, text) < 0)
                 return cli_fail(GX_ENOMEM, "no memory for the command line");
             free(v->joined);
             text = v->joined = joined;

@@ -44,6 +44,7 @@ typedef enum cli_kind {
     CLI_SWITCH, /* no value */
     CLI_TEXT,   /* any string */
     CLI_LIST,   /* strings with commas between; where the flag is given again, its values add up */
+    CLI_FILTER, /* an expression; where the flag is given again, all expressions hold */
     CLI_CHOICE, /* one of arg's words, "auto|gpu|cpu" */
     CLI_COUNT,  /* a whole number in [min, max]; max 0: no limit */
     CLI_BYTES,  /* the same with K, M, G or T (powers of 1024) behind it: 512M */
@@ -136,7 +137,7 @@ bool cli_given(const cli_args *a, const char *flag);
 /* Values: the given one, else the default. A flag without either: false, NULL, 0, NaN. The name
  * must be in the command's table (asserted). */
 bool cli_switch(const cli_args *a, const char *flag);
-const char *cli_text(const cli_args *a, const char *flag); /* CLI_TEXT, CLI_LIST and CLI_CHOICE */
+const char *cli_text(const cli_args *a, const char *flag); /* of any kind but numbers and switches */
 uint64_t cli_count(const cli_args *a, const char *flag);   /* CLI_COUNT and CLI_BYTES */
 double cli_number(const cli_args *a, const char *flag);
 

@@ -55,6 +55,30 @@ static gx_status take_line(id_file *f, const char *text, size_t len, gx_error *e
     return GX_OK;
 }
 
+#define MOST_OF_A_LINE (1u << 20) /* bytes; a longer line is read in pieces, none of which is an id */
+
+/* As getline, but reads no more than a piece of a long line: a file without line ends must not fill the memory. */
+static ssize_t read_line(char **line, size_t *cap, FILE *in)
+{
+    size_t n = 0;
+    for (int c; n < MOST_OF_A_LINE && (c = getc_unlocked(in)) != EOF;) {
+        if (n + 2 > *cap) {
+            const size_t more = *cap ? 2 * *cap : 128;
+            char *longer = realloc(*line, more);
+            if (!longer) {
+                errno = ENOMEM;
+                return -1;
+            }
+            *line = longer;
+            *cap = more;
+        }
+        (*line)[n++] = (char)c;
+        if (c == '\n')
+            break;
+    }
+    return n ? (ssize_t)n : -1;
+}
+
 /* Set the bits of the documents whose ids the file has. */
 static gx_status read_ids(const char *path, const gx_index *ix, uint64_t *words, gx_error *err)
 {
@@ -66,7 +90,7 @@ static gx_status read_ids(const char *path, const gx_index *ix, uint64_t *words,
     if (!in)
         return fail(err, errno == ENOENT ? GX_ENOTFOUND : GX_EIO, "cannot open %s, a file of document ids: %s", path,
                     strerror(errno));
-    for (ssize_t n; st == GX_OK && (errno = 0, n = getline(&line, &cap, in)) >= 0;) {
+    for (ssize_t n; st == GX_OK && (errno = 0, n = read_line(&line, &cap, in)) >= 0;) {
         const size_t mark = ++f.line == 1 && n >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
         st = take_line(&f, line + mark, (size_t)n - mark, err);
     }

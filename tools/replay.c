@@ -374,8 +374,7 @@ static const cli_section sections[] = {
      "  {\"id\": \"17\", \"query\": \"land rover\", \"filter\": \"year:2019\"}\n"
      "\n"
      "Without such a first line, `--columns=id,text,filter` names the column. A blank filter is none. `--only`, "
-     "`--not` "
-     "and `--filter` hold for all queries besides. Files of ids (id:@FILE) are read for `--filter` alone."},
+     "`--not` and `--filter` hold for all queries besides. A file of ids (id:@FILE) is read once for all queries."},
     {"Measurements",
      "Throughput is all queries of all runs over the time that they took, reading the log (unless it is in memory) and "
      "writing the run included. A query's latency goes from the moment that its batch was read until the batch's "

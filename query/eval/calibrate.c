@@ -347,14 +347,23 @@ static bool is_wanted(const cost *t, gx_cost_kind kind, bool held_out, int op)
     return t->kind == kind && t->held_out == held_out && (op < 0 || (int)t->op == op);
 }
 
-/* The errors of weights on the costs of a kind, and of an operator (below 0: of all). */
-static gx_cost_error errors_of(const calibration *c, double weights[GX_COST_LEAVES][GX_COST_TERMS], gx_cost_kind kind,
-                               bool held_out, int op, uint32_t without, double *errors)
+/* Which costs: of a kind, and of an operator (below 0: of all), and of one size (0: of all). */
+typedef struct cost_choice {
+    gx_cost_kind kind;
+    bool held_out;
+    int op;
+    uint32_t size;
+} cost_choice;
+
+/* The errors of weights on some costs. */
+static gx_cost_error errors_of(const calibration *c, double weights[GX_COST_LEAVES][GX_COST_TERMS], cost_choice of,
+                               uint32_t without, double *errors)
 {
+    const gx_cost_kind kind = of.kind;
     size_t n = 0;
     for (size_t i = 0; i < c->n_costs; ++i) {
         const cost *t = &c->costs[i];
-        if (!is_wanted(t, kind, held_out, op))
+        if (!is_wanted(t, kind, of.held_out, of.op) || (of.size && t->n != of.size))
             continue;
         double basis[GX_COST_TERMS], ns = 0;
         gx_cost_basis(&c->members[t->first], t->n, kind, without, basis);
@@ -396,16 +405,20 @@ static gx_status fit_all(calibration *c, gx_cost_profile *out, gx_calibration *r
         out->measured[kind] = true;
         for (int held_out = 0; held_out < 2 && st == GX_OK; ++held_out)
             *(held_out ? &report->held_out[kind] : &report->fitted[kind]) =
-                errors_of(c, out->weights[kind], (gx_cost_kind)kind, held_out, -1, 0, errors);
+                errors_of(c, out->weights[kind], (cost_choice){(gx_cost_kind)kind, held_out, -1, 0}, 0, errors);
         for (int op = 0; op < N_OPS && st == GX_OK; ++op)
-            report->by_op[kind][op] = errors_of(c, out->weights[kind], (gx_cost_kind)kind, true, op, 0, errors);
+            report->by_op[kind][op] =
+                errors_of(c, out->weights[kind], (cost_choice){(gx_cost_kind)kind, true, op, 0}, 0, errors);
+        for (int s = 0; s < GX_N_BATCH_SIZES && kind == GX_COST_GPU_BATCH && st == GX_OK; ++s)
+            report->by_size[s] = errors_of(c, out->weights[kind],
+                                           (cost_choice){GX_COST_GPU_BATCH, true, -1, LEAST_BATCH << s}, 0, errors);
         for (int f = 0; f < GX_N_COST_FEATURES && c->opt->ablate && st == GX_OK; ++f) {
             if (f == GX_COST_FEATURE_BATCH && kind != GX_COST_GPU_BATCH)
                 continue;
             st = fit_kind(c, (gx_cost_kind)kind, 1u << f, samples, without->weights[0], err);
             if (st == GX_OK)
                 report->without[kind][f] =
-                    errors_of(c, without->weights[0], (gx_cost_kind)kind, true, -1, 1u << f, errors);
+                    errors_of(c, without->weights[0], (cost_choice){(gx_cost_kind)kind, true, -1, 0}, 1u << f, errors);
         }
     }
     free(samples);
