@@ -22,18 +22,30 @@
 #define GX_TILE_DOCS (1u << GX_TILE_SHIFT)
 #define GX_TILE_SEGMENTS (GX_TILE_DOCS / GX_SEGMENT_DOCS)
 
-/* A posting of a common list: the document's place in its segment, and tf << GX_SEGMENT_SHIFT. A list
- * whose tfs are all below 256 has postings of 16 bits. */
+/* A posting of a common or a sparse list: the document's place in its segment, and tf << GX_SEGMENT_SHIFT.
+ * A list whose tfs are all below 256 has postings of 16 bits. */
 typedef uint16_t gx_narrow_posting;
 typedef uint32_t gx_wide_posting;
 
-/* A posting of a sparse list: the document's place in its tile, and tf << GX_TILE_SHIFT. */
-typedef uint32_t gx_tile_posting;
-
-/* Where a common list's postings of a segment begin, and a bit a range that has some. */
+/* Where such a list's postings of a segment begin, and a bit a range that has some. */
 typedef struct gx_segment_start {
     uint32_t start, ranges;
 } gx_segment_start;
+
+/* Where a common or a sparse list's bounds of ranges are. */
+typedef struct gx_range_rows {
+    const gx_segment_start *segments; /* common: one a segment, sparse: one a segment that has postings, and the end */
+    const uint8_t *present;           /* sparse: a bit a segment that has postings, a byte a tile */
+    const uint32_t *tiles;            /* sparse: starts before each tile */
+    const uint8_t *bounds;            /* those of segment s's ranges are at s's start, one after another; readable
+                                       * 32 bytes past the end */
+} gx_range_rows;
+
+/* What a range must reach: the k-th best score so far, for lists whose bounds are sums of units, each sum less than
+ * `slack` units and `slack` too low (block_max.c). */
+typedef struct gx_range_limit {
+    uint32_t threshold, unit, slack;
+} gx_range_limit;
 
 /* What turns tfs into impacts (bm25.h). */
 typedef struct gx_range_scorer {
@@ -48,18 +60,16 @@ typedef struct gx_range_kernels {
     void (*sum_bounds)(uint16_t *sums, const uint8_t *const *rows, const uint16_t *weights, uint32_t n_lists, size_t at,
                        uint32_t n);
 
-    /* Add common lists' bounds of a segment's ranges, where they have postings. Of list l and the
-     * segment they are at bounds[l] + starts[l][segment].start, readable 32 bytes past the end. */
-    void (*add_common)(uint16_t *sums, const gx_segment_start *const *starts, const uint8_t *const *bounds,
-                       const uint16_t *weights, uint32_t n_lists, uint32_t segment);
+    /* Add a common or a sparse list's bounds of the ranges of n segments to sums[n]. */
+    void (*add_common)(uint16_t (*sums)[GX_SEGMENT_RANGES], const uint32_t *segments, uint32_t n,
+                       const gx_range_rows *list, uint32_t weight);
+    void (*add_sparse)(uint16_t (*sums)[GX_SEGMENT_RANGES], const uint32_t *segments, uint32_t n,
+                       const gx_range_rows *list, uint32_t weight);
 
-    /* Add a sparse list's bounds of tiles to those of their segments that have postings of it. n_tiles
-     * is a multiple of 4. */
-    void (*add_tiles)(uint16_t *sums, const uint8_t *bounds, const uint8_t *present, uint32_t weight, uint32_t n_tiles);
-
-    /* Of n postings of one tile, those of its given segment are [*begin, *end). Postings are readable 32
-     * bytes past the end. */
-    void (*find_sparse)(const gx_tile_posting *postings, uint32_t n, uint32_t segment, uint32_t *begin, uint32_t *end);
+    /* Add a sparse list's bounds of segments. Those of a tile's segments that `present` has a bit of are at
+     * bounds + starts[tile], one after another, readable 32 bytes past the end. n_tiles is a multiple of 4. */
+    void (*add_tiles)(uint16_t *sums, const uint8_t *bounds, const uint32_t *starts, const uint8_t *present,
+                      uint32_t weight, uint32_t n_tiles);
 
     /* Bit i: sums[i] >= least, for i < 32. */
     uint32_t (*reach)(const uint16_t *sums, uint32_t least);
@@ -69,11 +79,12 @@ typedef struct gx_range_kernels {
     void (*add_dense)(uint32_t *scores, const uint64_t *bits, const uint8_t *tfs, const uint8_t *ranges, uint32_t n,
                       const gx_range_scorer *scorer);
 
-    /* Of n ranges, keep those r that have a score (below 2^31) above least[r], and set the scores of the others to 0.
-     * Returns how many are left. */
-    uint32_t (*keep)(uint32_t *scores, uint8_t *ranges, uint32_t n, const int32_t *least);
+    /* Of *n ranges, keep those that can reach the threshold: range r, if a score of it (below 2^31) is at least
+     * threshold - (rest[r] + slack) * unit - slack, where rest[r] bounds what is still to be added. The scores of
+     * the others become 0. Returns a bit each of the ranges that are left. */
+    uint32_t (*keep)(uint32_t *scores, uint8_t *ranges, uint32_t *n, const uint16_t *rest, const gx_range_limit *limit);
 
-    /* As add_dense, of n postings of a common list, those in the ranges of `live` alone; linear: impacts[tf]
+    /* As add_dense, of n narrow postings, those in the ranges of `live` alone; linear: impacts[tf]
      * has the impacts. The postings are readable 32 bytes past the end. */
     void (*add_linear)(uint32_t *scores, const gx_narrow_posting *postings, uint32_t n, uint32_t live,
                        const uint32_t *impacts);

@@ -8,21 +8,6 @@
 
 /* ---- bounds ---- */
 
-#if VECTOR > 1
-/* The bounds of 4 tiles, for those of their 32 segments that have postings. */
-static inline __m256i NAME(of_segments)(const uint8_t *bounds, const uint8_t *present)
-{
-    const __m256i of_tile = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
-    const __m256i bit = _mm256_set1_epi64x((long long)UINT64_C(0x8040201008040201));
-    int32_t both[2];
-    memcpy(both, bounds, 4);
-    memcpy(both + 1, present, 4);
-    const __m256i bound = _mm256_shuffle_epi8(_mm256_set1_epi32(both[0]), of_tile);
-    const __m256i bits = _mm256_shuffle_epi8(_mm256_set1_epi32(both[1]), of_tile);
-    return _mm256_and_si256(bound, _mm256_cmpeq_epi8(_mm256_and_si256(bits, bit), bit));
-}
-#endif
-
 #if VECTOR == 64
 static void NAME(sum_bounds)(uint16_t *sums, const uint8_t *const *rows, const uint16_t *weights, uint32_t n_lists,
                              size_t at, uint32_t n)
@@ -39,28 +24,27 @@ static void NAME(sum_bounds)(uint16_t *sums, const uint8_t *const *rows, const u
     }
 }
 
-static void NAME(add_common)(uint16_t *sums, const gx_segment_start *const *starts, const uint8_t *const *bounds,
-                             const uint16_t *weights, uint32_t n_lists, uint32_t segment)
+/* Add bounds, those of the ranges of the set, which are one after another. */
+static inline void NAME(add_row)(uint16_t *sums, const uint8_t *bounds, uint32_t ranges, __m512i weight)
 {
-    __m512i sum = _mm512_loadu_si512(sums);
-    for (uint32_t l = 0; l < n_lists; ++l) {
-        const gx_segment_start *at = &starts[l][segment];
-        const __m256i packed = _mm256_loadu_si256((const __m256i *)(const void *)(bounds[l] + at->start));
-        const __m512i row = _mm512_cvtepu8_epi16(_mm256_maskz_expand_epi8(at->ranges, packed));
-        sum =
-            _mm512_add_epi16(sum, _mm512_mulhi_epu16(_mm512_slli_epi16(row, 8), _mm512_set1_epi16((short)weights[l])));
-    }
-    _mm512_storeu_si512(sums, sum);
+    const __m256i packed = _mm256_loadu_si256((const __m256i *)(const void *)bounds);
+    const __m512i row = _mm512_slli_epi16(_mm512_cvtepu8_epi16(_mm256_maskz_expand_epi8(ranges, packed)), 8);
+    _mm512_storeu_si512(sums, _mm512_add_epi16(_mm512_loadu_si512(sums), _mm512_mulhi_epu16(row, weight)));
 }
 
-static void NAME(add_tiles)(uint16_t *sums, const uint8_t *bounds, const uint8_t *present, uint32_t weight,
-                            uint32_t n_tiles)
+static inline __m512i NAME(set_weight)(uint32_t weight)
 {
-    const __m512i factor = _mm512_set1_epi16((short)weight);
-    for (uint32_t i = 0; i < n_tiles; i += 4) {
-        const __m512i row = _mm512_cvtepu8_epi16(NAME(of_segments)(bounds + i, present + i));
-        const __m512i units = _mm512_mulhi_epu16(_mm512_slli_epi16(row, 8), factor);
-        _mm512_storeu_si512(sums + 8 * i, _mm512_add_epi16(_mm512_loadu_si512(sums + 8 * i), units));
+    return _mm512_set1_epi16((short)weight);
+}
+
+static void NAME(add_tiles)(uint16_t *sums, const uint8_t *bounds, const uint32_t *starts, const uint8_t *present,
+                            uint32_t weight, uint32_t n_tiles)
+{
+    const __m512i factor = NAME(set_weight)(weight);
+    for (uint32_t i = 0; i < n_tiles; i += 4, sums += 4 * GX_TILE_SEGMENTS) {
+        uint32_t in;
+        memcpy(&in, present + i, sizeof in);
+        NAME(add_row)(sums, bounds + starts[i], in, factor);
     }
 }
 
@@ -89,48 +73,43 @@ static void NAME(sum_bounds)(uint16_t *sums, const uint8_t *const *rows, const u
     }
 }
 
-/* The bounds of 16 ranges, of which those of the set have some, one after the other. */
-static inline __m256i NAME(of_ranges)(const uint8_t *bounds, uint32_t ranges)
+/* The bounds of 8 ranges, of which those of the set have some, one after the other. */
+static inline __m128i NAME(of_ranges)(const uint8_t *bounds, uint32_t ranges)
 {
-    const uint32_t low = ranges & 255, high = ranges >> 8 & 255;
-    const uint8_t *next = bounds + __builtin_popcount(low);
-    const __m128i a = _mm_shuffle_epi8(_mm_loadl_epi64((const __m128i *)(const void *)bounds),
-                                       _mm_loadl_epi64((const __m128i *)(const void *)&places[low]));
-    const __m128i b = _mm_shuffle_epi8(_mm_loadl_epi64((const __m128i *)(const void *)next),
-                                       _mm_loadl_epi64((const __m128i *)(const void *)&places[high]));
-    return _mm256_cvtepu8_epi16(_mm_unpacklo_epi64(a, b));
+    return _mm_shuffle_epi8(_mm_loadl_epi64((const __m128i *)(const void *)bounds),
+                            _mm_loadl_epi64((const __m128i *)(const void *)&places[ranges & 255]));
 }
 
-static void NAME(add_common)(uint16_t *sums, const gx_segment_start *const *starts, const uint8_t *const *bounds,
-                             const uint16_t *weights, uint32_t n_lists, uint32_t segment)
+/* Add bounds, those of the ranges of the set, which are one after another. unpacklo and unpackhi exchange the
+ * middle quarters, which is made good beforehand. */
+static inline void NAME(add_row)(uint16_t *sums, const uint8_t *bounds, uint32_t ranges, __m256i weight)
 {
-    __m256i *to = (__m256i *)(void *)sums, low = _mm256_loadu_si256(to), high = _mm256_loadu_si256(to + 1);
-    for (uint32_t l = 0; l < n_lists; ++l) {
-        const uint32_t ranges = starts[l][segment].ranges;
-        const uint8_t *first = bounds[l] + starts[l][segment].start;
-        const uint8_t *next = first + __builtin_popcount(ranges & 0xffff);
-        const __m256i weight = _mm256_set1_epi16((short)weights[l]);
-        const __m256i a = NAME(of_ranges)(first, ranges), b = NAME(of_ranges)(next, ranges >> 16);
-        low = _mm256_add_epi16(low, _mm256_mulhi_epu16(_mm256_slli_epi16(a, 8), weight));
-        high = _mm256_add_epi16(high, _mm256_mulhi_epu16(_mm256_slli_epi16(b, 8), weight));
-    }
-    _mm256_storeu_si256(to, low);
-    _mm256_storeu_si256(to + 1, high);
+    const __m128i a = NAME(of_ranges)(bounds, ranges);
+    const __m128i b = NAME(of_ranges)(bounds + __builtin_popcount(ranges & 0xff), ranges >> 8);
+    const __m128i c = NAME(of_ranges)(bounds + __builtin_popcount(ranges & 0xffff), ranges >> 16);
+    const __m128i d = NAME(of_ranges)(bounds + __builtin_popcount(ranges & 0xffffff), ranges >> 24);
+    const __m256i row = _mm256_set_m128i(_mm_unpacklo_epi64(b, d), _mm_unpacklo_epi64(a, c)),
+                  zero = _mm256_setzero_si256();
+    __m256i *to = (__m256i *)(void *)sums;
+    const __m256i lo = _mm256_mulhi_epu16(_mm256_unpacklo_epi8(zero, row), weight);
+    const __m256i hi = _mm256_mulhi_epu16(_mm256_unpackhi_epi8(zero, row), weight);
+    _mm256_storeu_si256(to, _mm256_add_epi16(_mm256_loadu_si256(to), lo));
+    _mm256_storeu_si256(to + 1, _mm256_add_epi16(_mm256_loadu_si256(to + 1), hi));
 }
 
-static void NAME(add_tiles)(uint16_t *sums, const uint8_t *bounds, const uint8_t *present, uint32_t weight,
-                            uint32_t n_tiles)
+static inline __m256i NAME(set_weight)(uint32_t weight)
 {
-    const __m256i factor = _mm256_set1_epi16((short)weight);
-    for (uint32_t i = 0; i < n_tiles; i += 4) {
-        const __m256i row = NAME(of_segments)(bounds + i, present + i);
-        __m256i *to = (__m256i *)(void *)(sums + 8 * i);
-        for (uint32_t half = 0; half < 2; ++half, ++to) {
-            const __m256i wide =
-                _mm256_cvtepu8_epi16(half ? _mm256_extracti128_si256(row, 1) : _mm256_castsi256_si128(row));
-            const __m256i units = _mm256_mulhi_epu16(_mm256_slli_epi16(wide, 8), factor);
-            _mm256_storeu_si256(to, _mm256_add_epi16(_mm256_loadu_si256(to), units));
-        }
+    return _mm256_set1_epi16((short)weight);
+}
+
+static void NAME(add_tiles)(uint16_t *sums, const uint8_t *bounds, const uint32_t *starts, const uint8_t *present,
+                            uint32_t weight, uint32_t n_tiles)
+{
+    const __m256i factor = NAME(set_weight)(weight);
+    for (uint32_t i = 0; i < n_tiles; i += 4, sums += 4 * GX_TILE_SEGMENTS) {
+        uint32_t in;
+        memcpy(&in, present + i, sizeof in);
+        NAME(add_row)(sums, bounds + starts[i], in, factor);
     }
 }
 
@@ -156,22 +135,24 @@ static void NAME(sum_bounds)(uint16_t *sums, const uint8_t *const *rows, const u
     }
 }
 
-static void NAME(add_common)(uint16_t *sums, const gx_segment_start *const *starts, const uint8_t *const *bounds,
-                             const uint16_t *weights, uint32_t n_lists, uint32_t segment)
+static inline void NAME(add_row)(uint16_t *sums, const uint8_t *bounds, uint32_t ranges, uint32_t weight)
 {
-    for (uint32_t l = 0; l < n_lists; ++l) {
-        const uint8_t *bound = bounds[l] + starts[l][segment].start;
-        for (uint32_t left = starts[l][segment].ranges; left; left &= left - 1)
-            sums[__builtin_ctz(left)] += (uint16_t)((uint32_t)*bound++ * weights[l] >> 8);
-    }
+    for (uint32_t left = ranges; left; left &= left - 1)
+        sums[__builtin_ctz(left)] += (uint16_t)(*bounds++ * weight >> 8);
 }
 
-static void NAME(add_tiles)(uint16_t *sums, const uint8_t *bounds, const uint8_t *present, uint32_t weight,
-                            uint32_t n_tiles)
+static inline uint32_t NAME(set_weight)(uint32_t weight)
 {
-    for (uint32_t i = 0; i < n_tiles; ++i) {
+    return weight;
+}
+
+static void NAME(add_tiles)(uint16_t *sums, const uint8_t *bounds, const uint32_t *starts, const uint8_t *present,
+                            uint32_t weight, uint32_t n_tiles)
+{
+    for (uint32_t i = 0; i < n_tiles; ++i, sums += GX_TILE_SEGMENTS) {
+        const uint8_t *next = bounds + starts[i];
         for (uint32_t left = present[i]; left; left &= left - 1)
-            sums[i * GX_TILE_SEGMENTS + (uint32_t)__builtin_ctz(left)] += (uint16_t)(bounds[i] * weight >> 8);
+            sums[__builtin_ctz(left)] += (uint16_t)(*next++ * weight >> 8);
     }
 }
 
@@ -184,39 +165,38 @@ static uint32_t NAME(reach)(const uint16_t *sums, uint32_t least)
 }
 #endif
 
-/* ---- postings ---- */
-
-#if VECTOR > 1
-static void NAME(find_sparse)(const gx_tile_posting *postings, uint32_t n, uint32_t segment, uint32_t *begin,
-                              uint32_t *end)
+static void NAME(add_common)(uint16_t (*sums)[GX_SEGMENT_RANGES], const uint32_t *segments, uint32_t n,
+                             const gx_range_rows *list, uint32_t weight)
 {
-    const __m256i mask = _mm256_set1_epi32((GX_TILE_SEGMENTS - 1) << GX_SEGMENT_SHIFT);
-    const __m256i at_least = _mm256_set1_epi32((int)(segment << GX_SEGMENT_SHIFT)),
-                  below = _mm256_set1_epi32((int)((segment + 1) << GX_SEGMENT_SHIFT));
-    *begin = *end = 0;
-    for (uint32_t i = 0; i < n; i += 8) {
-        const __m256i place = _mm256_and_si256(_mm256_loadu_si256((const __m256i *)(const void *)(postings + i)), mask);
-        const uint32_t in = n - i < 8 ? (1u << (n - i)) - 1 : 255;
-        const __m256i before = _mm256_cmpgt_epi32(at_least, place), upto = _mm256_cmpgt_epi32(below, place);
-        *begin += (uint32_t)__builtin_popcount(in & (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(before)));
-        *end += (uint32_t)__builtin_popcount(in & (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(upto)));
+    const gx_range_rows l = *list;
+    for (uint32_t i = 0; i < n; ++i) {
+        const gx_segment_start *start = l.segments + segments[i];
+        NAME(add_row)(sums[i], l.bounds + start->start, start->ranges, NAME(set_weight)(weight));
     }
 }
-#else
-static void NAME(find_sparse)(const gx_tile_posting *postings, uint32_t n, uint32_t segment, uint32_t *begin,
-                              uint32_t *end)
+
+static void NAME(add_sparse)(uint16_t (*sums)[GX_SEGMENT_RANGES], const uint32_t *segments, uint32_t n,
+                             const gx_range_rows *list, uint32_t weight)
 {
-    uint32_t i = 0;
-    while (i < n && postings[i] % GX_TILE_DOCS >> GX_SEGMENT_SHIFT < segment)
-        ++i;
-    *begin = i;
-    while (i < n && postings[i] % GX_TILE_DOCS >> GX_SEGMENT_SHIFT == segment)
-        ++i;
-    *end = i;
+    const gx_range_rows l = *list;
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t tile = segments[i] / GX_TILE_SEGMENTS, bit = 1u << segments[i] % GX_TILE_SEGMENTS;
+        const uint32_t present = l.present[tile], before = (uint32_t)__builtin_popcount(present & (bit - 1));
+        const gx_segment_start *start = l.segments + l.tiles[tile] + before;
+        NAME(add_row)(sums[i], l.bounds + start->start, present & bit ? start->ranges : 0, NAME(set_weight)(weight));
+    }
 }
-#endif
 
 /* ---- scores ---- */
+
+/* What a score must be above, for each range. */
+static inline void NAME(find_least)(int32_t *least, const uint16_t *rest, const gx_range_limit *limit)
+{
+    for (uint32_t i = 0; i < GX_SEGMENT_RANGES; ++i) {
+        const uint32_t most = (rest[i] + limit->slack) * limit->unit + limit->slack; /* below 2^32: units are small */
+        least[i] = most < limit->threshold ? (int32_t)(limit->threshold - 1 - most) : -1;
+    }
+}
 
 #if VECTOR > 1
 /* The documents of a range in a dense list, and where their tfs begin. */
@@ -297,7 +277,7 @@ static inline void NAME(add_each)(uint32_t *scores, const NAME(dense_segment) * 
 #endif
     for (; i < n; ++i)
         NAME(add_range)
-        (scores + ranges[i] * 8, NAME(members_of)(s, ranges[i]), _mm256_set1_ps(w), K ? K + ranges[i] * 8 : NULL);
+    (scores + ranges[i] * 8, NAME(members_of)(s, ranges[i]), _mm256_set1_ps(w), K ? K + ranges[i] * 8 : NULL);
 }
 
 static void NAME(add_dense)(uint32_t *scores, const uint64_t *bits, const uint8_t *tfs, const uint8_t *ranges,
@@ -332,10 +312,13 @@ static uint32_t NAME(best_of)(const uint32_t *scores, uint32_t least)
     return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(less)) & 255;
 }
 
-static uint32_t NAME(keep)(uint32_t *scores, uint8_t *ranges, uint32_t n, const int32_t *least)
+static uint32_t NAME(keep)(uint32_t *scores, uint8_t *ranges, uint32_t *n, const uint16_t *rest,
+                           const gx_range_limit *limit)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < n; ++i) {
+    int32_t least[GX_SEGMENT_RANGES];
+    uint32_t kept = 0, live = 0;
+    NAME(find_least)(least, rest, limit);
+    for (uint32_t i = 0; i < *n; ++i) {
         const uint32_t range = ranges[i];
         __m256i *of = (__m256i *)(void *)(scores + range * 8);
         const __m256i score = _mm256_loadu_si256(of), need = _mm256_set1_epi32(least[range]);
@@ -343,23 +326,31 @@ static uint32_t NAME(keep)(uint32_t *scores, uint8_t *ranges, uint32_t n, const 
         _mm256_storeu_si256(of, _mm256_and_si256(score, _mm256_set1_epi32(-(int)reaches)));
         ranges[kept] = (uint8_t)range;
         kept += reaches;
+        live |= (uint32_t)reaches << range;
     }
-    return kept;
+    *n = kept;
+    return live;
 }
 #else
-static uint32_t NAME(keep)(uint32_t *scores, uint8_t *ranges, uint32_t n, const int32_t *least)
+static uint32_t NAME(keep)(uint32_t *scores, uint8_t *ranges, uint32_t *n, const uint16_t *rest,
+                           const gx_range_limit *limit)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < n; ++i) {
+    int32_t least[GX_SEGMENT_RANGES];
+    uint32_t kept = 0, live = 0;
+    NAME(find_least)(least, rest, limit);
+    for (uint32_t i = 0; i < *n; ++i) {
         uint32_t *of = scores + ranges[i] * GX_RANGE_DOCS, most = 0;
         for (uint32_t d = 0; d < GX_RANGE_DOCS; ++d)
             most = of[d] > most ? of[d] : most;
-        if ((int32_t)most > least[ranges[i]])
+        if ((int32_t)most > least[ranges[i]]) {
+            live |= UINT32_C(1) << ranges[i];
             ranges[kept++] = ranges[i];
-        else
+        } else {
             memset(of, 0, GX_RANGE_DOCS * sizeof *of);
+        }
     }
-    return kept;
+    *n = kept;
+    return live;
 }
 
 static void NAME(add_dense)(uint32_t *scores, const uint64_t *bits, const uint8_t *tfs, const uint8_t *ranges,
@@ -419,8 +410,8 @@ static void NAME(add_narrow)(uint32_t *scores, const gx_narrow_posting *postings
 }
 
 static const gx_range_kernels KERNELS = {
-    NAME(sum_bounds), NAME(add_common), NAME(add_tiles),  NAME(find_sparse), NAME(reach),
-    NAME(add_dense),  NAME(keep),       NAME(add_linear), NAME(add_narrow),  NAME(best_of),
+    NAME(sum_bounds), NAME(add_common), NAME(add_sparse), NAME(add_tiles),  NAME(reach),
+    NAME(add_dense),  NAME(keep),       NAME(add_linear), NAME(add_narrow), NAME(best_of),
 };
 
 #undef BITS_A_POSTING

@@ -100,15 +100,6 @@ static gx_range_form form_of(const gx_index *ix, uint32_t df, bool wide)
     return (uint64_t)df * COMMON_SHARE > ix->n_docs ? GX_RANGE_COMMON : GX_RANGE_SPARSE;
 }
 
-/* How many starts a list has, and of how many documents each, as a shift. */
-static uint32_t n_starts(const gx_index *ix, gx_range_form form, uint32_t *shift)
-{
-    *shift = form == GX_RANGE_SPARSE ? GX_TILE_SHIFT : GX_SEGMENT_SHIFT;
-    if (form == GX_RANGE_RARE)
-        return 0;
-    return (form == GX_RANGE_SPARSE ? gx_ranges_n_tiles(ix) : gx_ranges_n_segments(ix)) + 1;
-}
-
 static uint64_t padded(uint64_t bytes)
 {
     return (bytes + 127) & ~UINT64_C(63); /* as it is allocated, and vectors may be read past the end */
@@ -122,40 +113,42 @@ typedef struct list_writer {
     uint32_t *starts;
     gx_segment_start *segments;
     uint8_t *present;
-    gx_tile_posting *tile;
     gx_narrow_posting *narrow;
     gx_wide_posting *wide;
     uint64_t *bits;
     uint8_t *bytes;
-    uint32_t shift, next_start;
+    uint32_t next_start;                  /* of those that `starts` has */
+    uint32_t n_segments, last, n_written; /* the list's segments: all, the last one so far + 1, those so far */
 } list_writer;
 
+/* df postings in n_segments segments. */
 static bool open_writer(gx_ranges *r, list_writer *w, uint32_t df)
 {
-    const gx_range_form form = w->list->form;
-    const uint64_t starts =
-        padded((form == GX_RANGE_COMMON ? sizeof *w->segments : 4) * (uint64_t)n_starts(r->ix, form, &w->shift));
-    const uint64_t bits =
-        form == GX_RANGE_DENSE ? padded((uint64_t)gx_ranges_n_segments(r->ix) * GX_SEGMENT_DOCS / 8) : 0;
-    const uint64_t tiles = padded(gx_ranges_n_tiles(r->ix)), one = padded(df), two = padded(2 * (uint64_t)df),
-                   four = padded(4 * (uint64_t)df);
-    switch (form) {
+    const uint64_t n_segments = gx_ranges_n_segments(r->ix), n_tiles = gx_ranges_n_tiles(r->ix);
+    const uint64_t one = padded(df), two = padded(2 * (uint64_t)df), four = padded(4 * (uint64_t)df);
+    const uint64_t postings = w->list->wide ? four : two;
+    const uint64_t segments = padded(((uint64_t)w->n_segments + 1) * sizeof *w->segments);
+    const uint64_t starts = padded(4 * (w->list->form == GX_RANGE_DENSE ? n_segments + 1 : n_tiles));
+    const uint64_t bits = padded(n_segments * GX_SEGMENT_DOCS / 8);
+    switch (w->list->form) {
     case GX_RANGE_RARE:
         return charge(r, two + four) && (w->docids = allocate(r, four)) && (w->tfs = allocate(r, two));
-    case GX_RANGE_SPARSE:
-        return charge(r, starts + tiles + four) && (w->starts = allocate(r, starts)) &&
-               (w->present = allocate(r, tiles)) && (w->tile = allocate(r, four));
     case GX_RANGE_DENSE:
         return charge(r, starts + bits + one) && (w->starts = allocate(r, starts)) && (w->bits = allocate(r, bits)) &&
                (w->bytes = allocate(r, one));
+    case GX_RANGE_SPARSE:
+        if (!charge(r, starts + padded(n_tiles)) || !(w->starts = allocate(r, starts)) ||
+            !(w->present = allocate(r, padded(n_tiles))))
+            return false;
+        break;
     default:
         break;
     }
-    if (!charge(r, starts + (w->list->wide ? four : two)) || !(w->segments = allocate(r, starts)))
+    if (!charge(r, segments + postings) || !(w->segments = allocate(r, segments)))
         return false;
     if (w->list->wide)
-        return (w->wide = allocate(r, four)) != NULL;
-    return (w->narrow = allocate(r, two)) != NULL;
+        return (w->wide = allocate(r, postings)) != NULL;
+    return (w->narrow = allocate(r, postings)) != NULL;
 }
 
 /* Set the starts below `end` that are not set yet. */
@@ -163,31 +156,53 @@ static void end_starts(list_writer *w, uint32_t end, uint32_t start)
 {
     for (; w->starts && w->next_start < end; ++w->next_start)
         w->starts[w->next_start] = start;
-    for (; w->segments && w->next_start < end; ++w->next_start)
-        w->segments[w->next_start].start = start;
+}
+
+/* Begin the segments of a common list up to one that has postings, or of a sparse list this one alone. */
+static void begin_segment(list_writer *w, uint32_t segment, uint32_t start)
+{
+    if (w->present) {
+        end_starts(w, segment / GX_TILE_SEGMENTS + 1, w->n_written);
+        w->present[segment / GX_TILE_SEGMENTS] |= (uint8_t)(1u << segment % GX_TILE_SEGMENTS);
+        w->segments[w->n_written++].start = start;
+    }
+    while (!w->present && w->n_written <= segment)
+        w->segments[w->n_written++].start = start;
+    w->last = segment + 1;
 }
 
 static void write_posting(list_writer *w, uint32_t docid, uint32_t tf)
 {
-    const uint32_t i = w->list->df++, in_segment = docid % GX_SEGMENT_DOCS;
+    const uint32_t i = w->list->df++, in_segment = docid % GX_SEGMENT_DOCS, segment = docid >> GX_SEGMENT_SHIFT;
     w->list->max_tf = tf > w->list->max_tf ? tf : w->list->max_tf;
-    end_starts(w, (docid >> w->shift) + 1, i);
-    if (w->segments)
-        w->segments[docid >> GX_SEGMENT_SHIFT].ranges |= UINT32_C(1) << (in_segment >> GX_RANGE_SHIFT);
+    if (w->segments) {
+        if (segment >= w->last)
+            begin_segment(w, segment, i);
+        w->segments[w->n_written - 1].ranges |= UINT32_C(1) << (in_segment >> GX_RANGE_SHIFT);
+    }
     if (w->narrow) {
         w->narrow[i] = (gx_narrow_posting)(in_segment | tf << GX_SEGMENT_SHIFT);
     } else if (w->wide) {
         w->wide[i] = in_segment | tf << GX_SEGMENT_SHIFT;
-    } else if (w->tile) {
-        w->tile[i] = docid % GX_TILE_DOCS | tf << GX_TILE_SHIFT;
-        w->present[docid >> GX_TILE_SHIFT] |= (uint8_t)(1u << (docid % GX_TILE_DOCS >> GX_SEGMENT_SHIFT));
     } else if (w->bits) {
+        end_starts(w, segment + 1, i);
         w->bits[docid / 64] |= UINT64_C(1) << docid % 64;
         w->bytes[i] = (uint8_t)tf;
     } else {
         w->docids[i] = docid;
         w->tfs[i] = (uint16_t)tf;
     }
+}
+
+/* Set the starts behind the last posting. */
+static void end_list(list_writer *w, const gx_index *ix)
+{
+    if (w->bits)
+        end_starts(w, gx_ranges_n_segments(ix) + 1, w->list->df);
+    if (w->present)
+        end_starts(w, gx_ranges_n_tiles(ix), w->n_written);
+    while (w->segments && w->n_written <= w->n_segments)
+        w->segments[w->n_written++].start = w->list->df;
 }
 
 /* Decode block j into scratch and keep the postings whose docids rise and are < n_docs; *last: the
@@ -208,17 +223,34 @@ static uint32_t decode_block(const gx_ranges *r, const gx_list *l, uint32_t j, u
     return kept;
 }
 
+/* The segments that have postings of the list. */
+static uint32_t count_segments(const gx_ranges *r, const gx_list *l, gx_cpu_scratch *scratch)
+{
+    uint32_t last = 0, end = 0, n_segments = 0;
+    for (uint32_t j = 0; j < l->n_blocks; ++j) {
+        const uint32_t n = decode_block(r, l, j, &last, scratch);
+        for (uint32_t i = 0; i < n; ++i) {
+            const uint32_t segment = scratch->docids[i] >> GX_SEGMENT_SHIFT;
+            n_segments += segment >= end;
+            end = segment + 1;
+        }
+    }
+    return n_segments;
+}
+
 static gx_range_list *make_list(gx_ranges *r, uint32_t term, gx_cpu_scratch *scratch)
 {
     const gx_list l = gx_index_list(r->ix, term);
     const uint32_t max_tf = gx_index_max_tf(r->ix, term);
-    uint32_t last = 0, shift;
+    uint32_t last = 0;
     gx_range_list *list = calloc(1, sizeof *list);
     if (!list)
         return NULL;
     list->wide = max_tf > UINT8_MAX;
     list->form = form_of(r->ix, l.df, list->wide);
-    list_writer w = {.list = list};
+    list_writer w = {.list = list, .n_segments = gx_ranges_n_segments(r->ix)};
+    if (list->form == GX_RANGE_SPARSE)
+        w.n_segments = count_segments(r, &l, scratch);
     if (max_tf > UINT16_MAX || !open_writer(r, &w, l.df)) {
         free(list);
         return NULL;
@@ -228,13 +260,14 @@ static gx_range_list *make_list(gx_ranges *r, uint32_t term, gx_cpu_scratch *scr
         for (uint32_t i = 0; i < n; ++i)
             write_posting(&w, scratch->docids[i], scratch->tfs[i]);
     }
-    end_starts(&w, n_starts(r->ix, list->form, &shift), list->df);
+    end_list(&w, r->ix);
+    list->n_segments = w.n_segments;
     list->docids = w.docids;
     list->tfs = w.tfs;
     list->starts = w.starts;
     list->segments = w.segments;
     list->present = w.present;
-    list->postings = w.wide ? (const void *)w.wide : w.narrow ? (const void *)w.narrow : w.tile;
+    list->postings = w.wide ? (const void *)w.wide : w.narrow;
     list->bits = w.bits;
     list->bytes = w.bytes;
     return list;
@@ -265,22 +298,18 @@ static uint8_t bound_of(float part, double scale)
 /* The arrays of a list's bounds, under way. */
 typedef struct bounds_writer {
     const gx_range_list *list;
-    uint8_t *postings, *ranges, *segments, *tiles;
+    uint8_t *postings, *ranges, *segments;
     uint32_t n; /* postings so far */
 } bounds_writer;
 
 static bool open_bounds(gx_ranges *r, bounds_writer *w, const gx_range_list *list, bool of_postings)
 {
     const uint64_t n_segments = gx_ranges_n_segments(r->ix), postings = padded(list->df);
-    const uint64_t segments = padded(n_segments), tiles = padded(gx_ranges_n_tiles(r->ix));
-    if (list->form == GX_RANGE_DENSE || list->form == GX_RANGE_COMMON) {
-        const uint64_t ranges = list->form == GX_RANGE_DENSE ? padded(n_segments * GX_SEGMENT_RANGES) : postings;
-        return charge(r, ranges + segments) && (w->ranges = allocate(r, ranges)) &&
-               (w->segments = allocate(r, segments));
-    }
-    if (of_postings && !(charge(r, postings) && (w->postings = allocate(r, postings))))
-        return false;
-    return list->form == GX_RANGE_RARE || (charge(r, tiles) && (w->tiles = allocate(r, tiles)));
+    const uint64_t ranges = list->form == GX_RANGE_DENSE ? padded(n_segments * GX_SEGMENT_RANGES) : postings;
+    const uint64_t segments = padded(list->form == GX_RANGE_SPARSE ? list->n_segments : n_segments);
+    if (list->form == GX_RANGE_RARE)
+        return !of_postings || (charge(r, postings) && (w->postings = allocate(r, postings)));
+    return charge(r, ranges + segments) && (w->ranges = allocate(r, ranges)) && (w->segments = allocate(r, segments));
 }
 
 static inline void raise_to(uint8_t *bound, uint8_t to)
@@ -288,26 +317,22 @@ static inline void raise_to(uint8_t *bound, uint8_t to)
     *bound = to > *bound ? to : *bound;
 }
 
-/* Where the bound of a document's range is. */
-static size_t range_at(const gx_range_list *list, uint32_t docid)
-{
-    if (list->form == GX_RANGE_DENSE)
-        return docid >> GX_RANGE_SHIFT;
-    const gx_segment_start *s = &list->segments[docid >> GX_SEGMENT_SHIFT];
-    const uint32_t before = (UINT32_C(1) << (docid % GX_SEGMENT_DOCS >> GX_RANGE_SHIFT)) - 1;
-    return s->start + (size_t)__builtin_popcount(s->ranges & before);
-}
-
 static void write_bound(bounds_writer *w, uint32_t docid, uint8_t bound)
 {
+    const uint32_t segment = docid >> GX_SEGMENT_SHIFT;
+    size_t of_segment = segment, of_range = docid >> GX_RANGE_SHIFT;
     if (w->postings)
         w->postings[w->n++] = bound;
-    if (w->ranges)
-        raise_to(&w->ranges[range_at(w->list, docid)], bound);
-    if (w->segments)
-        raise_to(&w->segments[docid >> GX_SEGMENT_SHIFT], bound);
-    if (w->tiles)
-        raise_to(&w->tiles[docid >> GX_TILE_SHIFT], bound);
+    if (w->list->form == GX_RANGE_RARE)
+        return;
+    if (w->list->form != GX_RANGE_DENSE) {
+        const gx_segment_start *s = gx_range_list_start(w->list, segment);
+        const uint32_t before = (UINT32_C(1) << (docid % GX_SEGMENT_DOCS >> GX_RANGE_SHIFT)) - 1;
+        of_segment = (size_t)(s - w->list->segments);
+        of_range = s->start + (size_t)__builtin_popcount(s->ranges & before);
+    }
+    raise_to(&w->ranges[of_range], bound);
+    raise_to(&w->segments[of_segment], bound);
 }
 
 static gx_range_bounds *make_bounds(gx_ranges *r, const gx_range_list *list, gx_cpu_params *params, gx_scorer norm,
@@ -334,7 +359,7 @@ static gx_range_bounds *make_bounds(gx_ranges *r, const gx_range_list *list, gx_
             write_bound(&w, scratch->docids[i],
                         by_tf ? (uint8_t)(scratch->tfs[i] * by_tf) : bound_of(scratch->parts[i], scale));
     }
-    *b = (gx_range_bounds){by_tf ? list->max_tf * by_tf : 255, by_tf, w.postings, w.ranges, w.segments, w.tiles};
+    *b = (gx_range_bounds){by_tf ? list->max_tf * by_tf : 255, by_tf, w.postings, w.ranges, w.segments};
     return b;
 }
 

@@ -1,14 +1,15 @@
 /* ranges.h: lists as the search over ranges of documents reads them (range_kernels.h has the
  * words), derived from the index's lists, each at its first use, and shared by all threads.
  *
- *   form    postings                               found by           bounds of the list's parts
- *   rare    docids and tfs                         binary search      a posting
- *   sparse  place in the tile and tf, 4 bytes      starts of tiles    a posting, a tile; a bit tells
- *                                                                     which segments have postings
- *   common  place in the segment and tf, 2 bytes   starts of segments a range that has postings, which
- *           (4 where a tf is above 255)                               a bit tells; a segment
- *   dense   a bit a document; tfs, a byte each     starts of segments a range, a segment
+ *   form    postings                              found by              bounds of the list's parts
+ *   rare    docids and tfs                        binary search         a posting
+ *   sparse  place in the segment and tf, 2 bytes  starts of segments    a range and a segment that have
+ *           (4 where a tf is above 255)           that have postings    postings, which bits tell
+ *   common  the same                              starts of segments    a range that has postings, which
+ *                                                                       a bit tells; a segment
+ *   dense   a bit a document; tfs, a byte each    starts of segments    a range, a segment
  *
+ * A tile tells where a sparse list's segments begin, and has a bit each of those that have postings.
  * A list is rare if it has fewer postings than there are tiles, common if it has one a segment on
  * average, and dense if it has 8 and no tf above 255.
  *
@@ -32,13 +33,14 @@ typedef enum gx_range_form {
 
 typedef struct gx_range_list {
     gx_range_form form;
-    bool wide;   /* a tf is above 255: common lists' postings are gx_wide_posting */
+    bool wide;   /* a tf is above 255: postings of common and sparse lists are gx_wide_posting */
     uint32_t df; /* postings that are kept: docids rise and are < n_docs */
     uint32_t max_tf;
-    const uint32_t *docids;           /* [df] rare */
-    const uint16_t *tfs;              /* [df] rare */
-    const uint32_t *starts;           /* sparse: [n_tiles + 1], dense: [n_segments + 1]: postings before each */
-    const gx_segment_start *segments; /* [n_segments + 1] common */
+    uint32_t n_segments;    /* common: all, sparse: those that have postings */
+    const uint32_t *docids; /* [df] rare */
+    const uint16_t *tfs;    /* [df] rare */
+    const uint32_t *starts; /* sparse: [n_tiles] of segments, dense: [n_segments + 1] of postings, before each */
+    const gx_segment_start *segments; /* common: [n_segments + 1], sparse: of those that have postings, and the end */
     const uint8_t *present;           /* [n_tiles, up to a multiple of 64] sparse: a bit a segment that has postings */
     const void *postings;             /* [df] sparse, common; readable 32 bytes past the end */
     const uint64_t *bits;             /* [4 n_segments] dense */
@@ -48,11 +50,12 @@ typedef struct gx_range_list {
 typedef struct gx_range_bounds {
     uint32_t levels;         /* no bound is greater */
     uint32_t scale;          /* bounds of postings are tf * scale; or 0 */
-    const uint8_t *postings; /* [df] rare, sparse; NULL: there is a scale */
-    const uint8_t *ranges;   /* dense: [n_segments][GX_SEGMENT_RANGES]; common: [df] of the ranges that have
-                              * postings, a segment's from its first posting's place on */
-    const uint8_t *segments; /* [n_segments, up to a multiple of 64] common, dense */
-    const uint8_t *tiles;    /* [n_tiles, up to a multiple of 64] sparse */
+    const uint8_t *postings; /* [df] rare; NULL: there is a scale */
+    const uint8_t *ranges;   /* dense: [n_segments][GX_SEGMENT_RANGES]; common, sparse: [df] of the ranges that
+                              * have postings, a segment's from its first posting's place on; readable 32
+                              * bytes past the end */
+    const uint8_t *segments; /* dense, common: [n_segments, up to a multiple of 64]; sparse: of those that have
+                              * postings, in the order of the list's starts; readable 32 bytes past the end */
 } gx_range_bounds;
 
 typedef struct gx_ranges gx_ranges;
@@ -70,6 +73,24 @@ static inline uint32_t gx_ranges_n_tiles(const gx_index *ix)
 static inline uint32_t gx_ranges_n_segments(const gx_index *ix) /* whole tiles of them */
 {
     return gx_ranges_n_tiles(ix) * GX_TILE_SEGMENTS;
+}
+
+/* Where a common list's postings of a segment begin, or a sparse one's: NULL if it has none there. */
+static inline const gx_segment_start *gx_range_list_start(const gx_range_list *l, uint32_t segment)
+{
+    static const uint8_t n_bits[128] = {
+#define BITS4(n) n, n + 1, n + 1, n + 2
+#define BITS16(n) BITS4(n), BITS4(n + 1), BITS4(n + 1), BITS4(n + 2)
+        BITS16(0), BITS16(1), BITS16(1), BITS16(2), BITS16(1), BITS16(2), BITS16(2), BITS16(3),
+#undef BITS4
+#undef BITS16
+    };
+    const uint32_t tile = segment / GX_TILE_SEGMENTS, bit = 1u << segment % GX_TILE_SEGMENTS;
+    if (l->form == GX_RANGE_COMMON)
+        return l->segments + segment;
+    if (!(l->present[tile] & bit))
+        return NULL;
+    return l->segments + l->starts[tile] + n_bits[l->present[tile] & (bit - 1)];
 }
 
 /* Of term's list, made at first use; NULL: no memory, the budget is spent, or a tf is above 65535.

@@ -44,28 +44,16 @@ static uint32_t find_dense(const gx_range_list *l, uint32_t docid)
     return l->bytes[at];
 }
 
-static uint32_t find_common(const gx_range_list *l, uint32_t docid)
+/* In a common or a sparse list. */
+static uint32_t find_in_segment(const gx_range_list *l, uint32_t docid)
 {
-    const uint32_t segment = docid >> GX_SEGMENT_SHIFT, place = docid & (GX_SEGMENT_DOCS - 1);
-    const gx_segment_start *at = l->segments + segment;
-    if (!(at->ranges >> (place >> GX_RANGE_SHIFT) & 1))
+    const uint32_t place = docid & (GX_SEGMENT_DOCS - 1);
+    const gx_segment_start *at = gx_range_list_start(l, docid >> GX_SEGMENT_SHIFT);
+    if (!at || !(at->ranges >> (place >> GX_RANGE_SHIFT) & 1))
         return 0;
     const uint32_t n = at[1].start - at->start;
     return l->wide ? find_wide((const gx_wide_posting *)l->postings + at->start, n, place)
                    : find_narrow((const gx_narrow_posting *)l->postings + at->start, n, place);
-}
-
-static uint32_t find_sparse(const gx_range_list *l, uint32_t docid)
-{
-    const uint32_t tile = docid >> GX_TILE_SHIFT, place = docid & (GX_TILE_DOCS - 1);
-    const gx_tile_posting *p = l->postings;
-    if (!(l->present[tile] >> (place >> GX_SEGMENT_SHIFT) & 1))
-        return 0;
-    for (uint32_t i = l->starts[tile]; i < l->starts[tile + 1]; ++i) {
-        if ((p[i] & (GX_TILE_DOCS - 1)) == place)
-            return p[i] >> GX_TILE_SHIFT;
-    }
-    return 0;
 }
 
 /* A rare list has its docids, in which documents are found by halving. */
@@ -84,12 +72,9 @@ static void look_up(const gx_range_list *l, const uint32_t *docids, uint32_t *tf
             tfs[i] = find_dense(l, docids[i]);
         break;
     case GX_RANGE_COMMON:
-        for (uint32_t i = 0; i < n; ++i)
-            tfs[i] = find_common(l, docids[i]);
-        break;
     case GX_RANGE_SPARSE:
         for (uint32_t i = 0; i < n; ++i)
-            tfs[i] = find_sparse(l, docids[i]);
+            tfs[i] = find_in_segment(l, docids[i]);
         break;
     default:
         for (uint32_t i = 0; i < n; ++i)

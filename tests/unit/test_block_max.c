@@ -231,7 +231,7 @@ static void check_query(fixture *f, test_query *q, gen_rng *r, uint64_t seed, ui
 
 /* ---- tests ---- */
 
-static const uint32_t sizes[] = {1, 31, 32, 33, 255, 256, 257, 1000, 2047, 2048, 2049, 5000, 20000, 12345};
+static const uint32_t sizes[] = {1, 31, 32, 33, 255, 256, 257, 1000, 2047, 2048, 2049, 5000, 20000, 50000, 12345};
 #define N_SIZES (sizeof sizes / sizeof *sizes)
 #define CASES_A_COLLECTION 400u
 
