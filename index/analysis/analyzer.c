@@ -441,7 +441,7 @@ gx_status gx_analysis_tokenize(gx_analysis *a, size_t len, gx_tokens *out)
         return GX_ENOMEM;
     if (!gx_tokenize(s, a->an->mode, a->an->lowercase || a->an->fold, len))
         return GX_ENOMEM;
-    *out = (gx_tokens){s->bytes, s->begin, s->end, s->n, (uint32_t)(s->replaced - replaced)};
+    *out = (gx_tokens){s->bytes, s->tokens, s->n, (uint32_t)(s->replaced - replaced)};
     if (a->folded)
         out->replaced += a->fold.replaced;
     return GX_OK;
@@ -559,7 +559,7 @@ static gx_status analyze(gx_analysis *a, const char *text, size_t len, gx_term_f
             return GX_ENOMEM;
         for (uint32_t i = 0; i < t.n; ++i) {
             const char *term;
-            size_t n, begin = t.begin[i], end = t.end[i];
+            size_t n, begin = t.ranges[i].begin, end = t.ranges[i].end;
             if (gx_analysis_term(a, t.bytes + begin, end - begin, &term, &n) != GX_TOKEN_TERM)
                 continue;
             gx_analysis_range(a, &begin, &end);

@@ -21,6 +21,7 @@
 #define GX_INDEX_ANALYSIS_ANALYZER_H
 
 #include "engine/gpuidx.h"
+#include "index/analysis/tokenizer.h"
 
 typedef struct gx_analyzer gx_analyzer; /* does not change once open; several threads may share it */
 
@@ -61,13 +62,13 @@ typedef struct gx_analysis gx_analysis; /* one thread's workspace on an analyzer
 gx_status gx_analysis_open(gx_analysis **out, const gx_analyzer *an, gx_error *err);
 void gx_analysis_close(gx_analysis *a);
 
-/* Raw tokens. Token i < n is bytes[begin[i], end[i]) of the workspace's copy of the text. The copy
+/* Raw tokens, byte ranges of the workspace's copy of the text. The copy
  * is folded, if the analyzer folds. ASCII letters are lower case already if it lowers case. At
  * least GX_TOKENIZER_SLACK bytes behind any token are readable. The arrays live until the next
  * gx_analysis_buffer. */
 typedef struct gx_tokens {
     const char *bytes;
-    const uint32_t *begin, *end;
+    const gx_token *ranges; /* [n] */
     uint32_t n;
     uint32_t replaced; /* bytes of the text that are not UTF-8; counted by the word tokenizer and a fold only */
 } gx_tokens;

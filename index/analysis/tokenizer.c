@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
+#ifdef __x86_64__
+#include <immintrin.h>
 #endif
 
 char *gx_tokenizer_buffer(gx_tokenizer *s, size_t len)
@@ -24,8 +24,7 @@ char *gx_tokenizer_buffer(gx_tokenizer *s, size_t len)
 void gx_tokenizer_free(gx_tokenizer *s)
 {
     free(s->bytes);
-    free(s->begin);
-    free(s->end);
+    free(s->tokens);
     free(s->runs);
     memset(s, 0, sizeof *s);
 }
@@ -50,13 +49,14 @@ size_t gx_safe_split(const char *text, size_t len)
 
 /* ---- 64 bytes to masks ---- */
 
+/* Of 64 bytes at p. With `lower`, ASCII capitals become lower case. */
 typedef struct masks {
     uint64_t word; /* ASCII letters, digits, underscore; with GX_TOKENIZER_SPACES all but white space */
     uint64_t high; /* bytes >= 0x80 */
     uint64_t mid;  /* ' " . : , ; */
 } masks;
 
-#ifdef __SSE2__
+#ifdef __x86_64__
 static inline __m128i in_range(__m128i c, char first, char last)
 {
     const __m128i d = _mm_sub_epi8(c, _mm_set1_epi8(first)), w = _mm_set1_epi8((char)(last - first));
@@ -73,8 +73,9 @@ static inline uint64_t bits(__m128i m)
     return (uint64_t)(uint32_t)_mm_movemask_epi8(m);
 }
 
-static inline masks classify_words(char *p, __m128i lower_bit)
+static inline masks classify_words(char *p, bool lower)
 {
+    const __m128i lower_bit = _mm_set1_epi8(lower ? 0x20 : 0);
     masks m = {0, 0, 0};
     for (unsigned i = 0; i < 64; i += 16) {
         const __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
@@ -91,8 +92,9 @@ static inline masks classify_words(char *p, __m128i lower_bit)
     return m;
 }
 
-static inline masks classify_spaces(char *p, __m128i lower_bit)
+static inline masks classify_spaces(char *p, bool lower)
 {
+    const __m128i lower_bit = _mm_set1_epi8(lower ? 0x20 : 0);
     masks m = {0, 0, 0};
     for (unsigned i = 0; i < 64; i += 16) {
         const __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
@@ -102,7 +104,49 @@ static inline masks classify_spaces(char *p, __m128i lower_bit)
     }
     return m;
 }
-#define LOWER_BIT(lower) _mm_set1_epi8((lower) ? 0x20 : 0)
+
+/* The class of an ASCII character is an AND of two bytes, one for each half of its code: the upper and the lower four
+ * bits. The classes of letters are above those of other word characters, and these above the classes of ' " . : , ;
+ * of which no two kinds have a bit together. */
+enum {
+    MID_2x = 1,
+    MID_3x = 2,
+    DIGIT = 8,
+    LINE = 16,
+    LETTER_4x = 32,
+    LETTER_5x = 64,
+    LEAST_WORD = 8,
+    LEAST_LETTER = 32
+};
+
+#define BOTH_LANES(...) _mm256_setr_epi8(__VA_ARGS__, __VA_ARGS__)
+
+/* The same as classify_words. */
+__attribute__((target("avx2"))) static inline masks classify_words_avx2(char *p, bool lower)
+{
+    enum { A = LETTER_4x, B = LETTER_5x, D = DIGIT };
+    const __m256i of_upper = BOTH_LANES(0, 0, MID_2x, D | MID_3x, A, B | LINE, A, B, 0, 0, 0, 0, 0, 0, 0, 0);
+    const __m256i of_lower =
+        BOTH_LANES(B | D, A | B | D, A | B | D | MID_2x, A | B | D, A | B | D, A | B | D, A | B | D, A | B | D | MID_2x,
+                   A | B | D, A | B | D, A | B | MID_3x, A | MID_3x, A | MID_2x, A, A | MID_2x, A | LINE);
+    const __m256i lower_bit = _mm256_set1_epi8(lower ? 0x20 : 0);
+    masks m = {0, 0, 0};
+    for (unsigned i = 0; i < 64; i += 32) {
+        const __m256i c = _mm256_loadu_si256((const __m256i *)(const void *)(p + i));
+        const __m256i upper = _mm256_and_si256(_mm256_srli_epi16(c, 4), _mm256_set1_epi8(0xF));
+        const __m256i class = /* 0 of a byte >= 0x80, as the shuffle by c makes it */
+            _mm256_and_si256(_mm256_shuffle_epi8(of_upper, upper), _mm256_shuffle_epi8(of_lower, c));
+        const __m256i letter = _mm256_cmpgt_epi8(class, _mm256_set1_epi8(LEAST_LETTER - 1));
+        const uint32_t word =
+            (uint32_t)_mm256_movemask_epi8(_mm256_add_epi8(class, _mm256_set1_epi8(0x80 - LEAST_WORD)));
+        const uint32_t any = (uint32_t)_mm256_movemask_epi8(_mm256_cmpgt_epi8(class, _mm256_setzero_si256()));
+        _mm256_storeu_si256((__m256i *)(void *)(p + i), _mm256_or_si256(c, _mm256_and_si256(letter, lower_bit)));
+        m.word |= (uint64_t)word << i;
+        m.high |= (uint64_t)(uint32_t)_mm256_movemask_epi8(c) << i;
+        m.mid |= (uint64_t)(any & ~word) << i;
+    }
+    return m;
+}
 #else
 static bool is_upper(unsigned char c)
 {
@@ -114,8 +158,9 @@ static inline bool is_word(unsigned char c)
     return is_upper(c) || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-static inline masks classify_words(char *p, char lower_bit)
+static inline masks classify_words(char *p, bool lower)
 {
+    const char lower_bit = lower ? 0x20 : 0;
     masks m = {0, 0, 0};
     for (unsigned i = 0; i < 64; ++i) {
         const unsigned char c = (unsigned char)p[i];
@@ -128,8 +173,9 @@ static inline masks classify_words(char *p, char lower_bit)
     return m;
 }
 
-static inline masks classify_spaces(char *p, char lower_bit)
+static inline masks classify_spaces(char *p, bool lower)
 {
+    const char lower_bit = lower ? 0x20 : 0;
     masks m = {0, 0, 0};
     for (unsigned i = 0; i < 64; ++i) {
         m.word |= (uint64_t)!is_space((unsigned char)p[i]) << i;
@@ -138,7 +184,6 @@ static inline masks classify_spaces(char *p, char lower_bit)
     }
     return m;
 }
-#define LOWER_BIT(lower) ((lower) ? 0x20 : 0)
 #endif
 
 static inline bool is_digit(unsigned char c)
@@ -176,13 +221,13 @@ static uint64_t joining_mids(const char *base, uint64_t mid)
     return out;
 }
 
-static bool grow_runs(uint32_t **a, uint32_t *max, uint64_t n)
+/* Room for n tokens in *a of *max; false: no memory. */
+static bool grow_tokens(gx_token **a, uint32_t *max, uint64_t n)
 {
     if (n <= *max)
         return true;
-    if (n > UINT32_MAX)
-        return false;
-    uint32_t *p = realloc(*a, n * sizeof *p);
+    n += n / 2 + 64;
+    gx_token *p = n <= UINT32_MAX ? realloc(*a, n * sizeof *p) : NULL;
     if (!p)
         return false;
     *a = p;
@@ -192,32 +237,22 @@ static bool grow_runs(uint32_t **a, uint32_t *max, uint64_t n)
 
 static bool reserve_tokens(gx_tokenizer *s, uint64_t n)
 {
-    if (n <= s->max_tokens)
-        return true;
-    n += n / 2 + 64;
-    uint32_t *b = realloc(s->begin, n * sizeof *b);
-    if (b)
-        s->begin = b;
-    uint32_t *e = realloc(s->end, n * sizeof *e);
-    if (e)
-        s->end = e;
-    if (!b || !e || n > UINT32_MAX)
-        return false;
-    s->max_tokens = (uint32_t)n;
-    return true;
+    return grow_tokens(&s->tokens, &s->max_tokens, n);
 }
 
-/* Writes the positions of the set bits, in groups of four. Words are short, so the number of
- * iterations is easy for the CPU to predict. */
+#define POSITIONS_AT_ONCE 8u
+
+/* Writes the positions of the set bits, in groups, behind the last of which there is room for a group. Words are
+ * short, so the number of iterations is easy for the CPU to predict. */
 static inline __attribute__((always_inline)) uint32_t *write_bit_positions(uint32_t *out, uint64_t set, uint32_t base)
 {
     uint32_t *const last = out + __builtin_popcountll(set);
     while (set) {
-        for (unsigned i = 0; i < 4; ++i) {
-            out[i] = base + (uint32_t)__builtin_ctzll(set | 1ull << 63);
+        for (unsigned i = 0; i < POSITIONS_AT_ONCE; ++i) {
+            out[i] = base + (set ? (uint32_t)__builtin_ctzll(set) : 64);
             set &= set - 1;
         }
-        out += 4;
+        out += POSITIONS_AT_ONCE;
     }
     return last;
 }
@@ -465,20 +500,19 @@ static bool tokenize_non_ascii_run(gx_tokenizer *s, uint32_t at, uint32_t end)
         const word_break c = next_break_class(s, &at, end, true);
         if (c == EXTEND) {
             if (open)
-                s->end[s->n] = at;
+                s->tokens[s->n].end = at;
             continue;
         }
         const word_break next = is_mid(c) ? peek_break_class(s, at, end) : OTHER;
         if (open && (is_mid(last) ? is_letter_class(c) || c == NUMBER : forbids_break(last, c, next))) {
-            s->end[s->n] = at;
+            s->tokens[s->n].end = at;
             last = c;
             continue;
         }
         s->n += open;
         open = starts_word(c);
         if (open) {
-            s->begin[s->n] = from;
-            s->end[s->n] = at;
+            s->tokens[s->n] = (gx_token){from, at};
             last = c;
         }
     }
@@ -490,43 +524,44 @@ static bool tokenize_non_ascii_run(gx_tokenizer *s, uint32_t at, uint32_t end)
 static bool tokenize_non_ascii_runs(gx_tokenizer *s)
 {
     const uint32_t n = s->n;
-    if (!grow_runs(&s->runs, &s->max_runs, 2 * (uint64_t)n))
+    if (!grow_tokens(&s->runs, &s->max_runs, n))
         return false;
-    memcpy(s->runs, s->begin, n * sizeof *s->runs);
-    memcpy(s->runs + n, s->end, n * sizeof *s->runs);
+    if (n)
+        memcpy(s->runs, s->tokens, n * sizeof *s->runs);
     s->n = 0;
     for (uint32_t i = 0; i < n; ++i) {
-        const uint32_t begin = s->runs[i], end = s->runs[n + i];
+        const gx_token run = s->runs[i];
         unsigned char any = 0;
-        for (uint32_t j = begin; j < end; ++j)
+        for (uint32_t j = run.begin; j < run.end; ++j)
             any |= (unsigned char)s->bytes[j];
         if (any >= 0x80) {
-            if (!tokenize_non_ascii_run(s, begin, end))
+            if (!tokenize_non_ascii_run(s, run.begin, run.end))
                 return false;
             continue;
         }
         if (!reserve_tokens(s, (uint64_t)s->n + 1))
             return false;
-        s->begin[s->n] = begin;
-        s->end[s->n++] = end;
+        s->tokens[s->n++] = run;
     }
     return true;
 }
 
-static inline __attribute__((always_inline)) bool tokenize_masks(gx_tokenizer *s, gx_tokenizer_mode mode, bool lower,
-                                                                 size_t len)
+typedef masks classify_fn(char *p, bool lower);
+
+/* Write where runs begin and end, by turns, over the tokens. */
+static inline __attribute__((always_inline)) bool tokenize_masks(gx_tokenizer *s, gx_tokenizer_mode mode,
+                                                                 classify_fn *classify, bool lower, size_t len)
 {
     memset(s->bytes + len, 0, GX_TOKENIZER_SLACK);
     if (!reserve_tokens(s, len / 2 + 72))
         return false;
-    uint32_t *begin = s->begin, *end = s->end;
+    uint32_t *const first = &s->tokens->begin, *out = first;
     /* inside, before: 1 if the byte before these 64 was in a token, with and without joined mid
      * characters. */
     uint64_t inside = 0, before = 0, high = 0;
     for (size_t base = 0; base <= len; base += 64) { /* the slack has at least one byte that ends the last token */
         char *const p = s->bytes + base;
-        const masks m =
-            mode == GX_TOKENIZER_WORDS ? classify_words(p, LOWER_BIT(lower)) : classify_spaces(p, LOWER_BIT(lower));
+        const masks m = classify(p, lower);
         uint64_t in = m.word | m.high;
         if (mode == GX_TOKENIZER_SPACES && base + 64 > len)
             in &= (1ull << (len - base)) - 1; /* NUL is not white space, but bytes past len are not text */
@@ -536,23 +571,21 @@ static inline __attribute__((always_inline)) bool tokenize_masks(gx_tokenizer *s
         before = in >> 63;
         if (mid)
             in |= joining_mids(p, mid);
-        const uint64_t shifted = in << 1 | inside;
-        begin = write_bit_positions(begin, in & ~shifted, (uint32_t)base);
-        end = write_bit_positions(end, ~in & shifted, (uint32_t)base);
+        out = write_bit_positions(out, in ^ (in << 1 | inside), (uint32_t)base);
         inside = in >> 63;
         high |= m.high;
     }
-    s->n = (uint32_t)(end - s->end);
+    s->n = (uint32_t)(out - first) / 2;
     return high ? tokenize_non_ascii_runs(s) : true;
 }
 
 #ifdef __x86_64__
-/* The same, compiled with the instructions for bit masks (BMI, BMI2, POPCNT) that CPUs have since
- * 2013. */
-__attribute__((target("popcnt,bmi,bmi2,avx2"))) static bool tokenize_masks_bmi(gx_tokenizer *s, gx_tokenizer_mode mode,
-                                                                               bool lower, size_t len)
+/* The same, compiled with AVX2 and the instructions for bit masks (BMI, BMI2, POPCNT) that CPUs have since 2013. */
+__attribute__((target("popcnt,bmi,bmi2,avx2"))) static bool tokenize_avx2(gx_tokenizer *s, gx_tokenizer_mode mode,
+                                                                          bool lower, size_t len)
 {
-    return tokenize_masks(s, mode, lower, len);
+    return mode == GX_TOKENIZER_WORDS ? tokenize_masks(s, GX_TOKENIZER_WORDS, classify_words_avx2, lower, len)
+                                      : tokenize_masks(s, GX_TOKENIZER_SPACES, classify_spaces, lower, len);
 }
 #endif
 
@@ -561,7 +594,8 @@ bool gx_tokenize(gx_tokenizer *s, gx_tokenizer_mode mode, bool lower, size_t len
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
         __builtin_cpu_supports("popcnt"))
-        return tokenize_masks_bmi(s, mode, lower, len);
+        return tokenize_avx2(s, mode, lower, len);
 #endif
-    return tokenize_masks(s, mode, lower, len);
+    return mode == GX_TOKENIZER_WORDS ? tokenize_masks(s, GX_TOKENIZER_WORDS, classify_words, lower, len)
+                                      : tokenize_masks(s, GX_TOKENIZER_SPACES, classify_spaces, lower, len);
 }

@@ -1,7 +1,6 @@
 /* tokenizer.h: split text into raw tokens.
  *
- * The caller puts the text into the tokenizer's buffer. Token i is the byte range [begin[i],
- * end[i]) of the buffer.
+ * The caller puts the text into the tokenizer's buffer. A token is a byte range of the buffer.
  *
  * GX_TOKENIZER_SPACES splits at ASCII white space and nothing else. GX_TOKENIZER_WORDS follows the
  * word boundaries of UAX #29 in the way of Lucene's StandardTokenizer:
@@ -31,14 +30,19 @@
 
 typedef enum gx_tokenizer_mode { GX_TOKENIZER_WORDS, GX_TOKENIZER_SPACES } gx_tokenizer_mode;
 
+/* Bytes [begin, end) of the buffer. */
+typedef struct gx_token {
+    uint32_t begin, end;
+} gx_token;
+
 /* All zero before the first use. */
 typedef struct gx_tokenizer {
     char *bytes; /* [max_bytes + GX_TOKENIZER_SLACK] */
     size_t max_bytes;
-    uint32_t *begin, *end; /* [n] the tokens */
+    gx_token *tokens; /* [n] */
     uint32_t n, max_tokens;
     uint64_t replaced; /* bytes that were not UTF-8, over all calls of gx_tokenize */
-    uint32_t *runs;    /* [max_runs] scratch */
+    gx_token *runs;    /* [max_runs] scratch */
     uint32_t max_runs;
 } gx_tokenizer;
 

@@ -11,7 +11,9 @@
 
 #define MAX_INLINE_TOKEN 11u /* longest token whose bytes are in the slot */
 #define FIRST_BITS 12u
-#define STOPPED UINT32_MAX
+#define LONG UINT32_MAX
+#define STOPPED UINT32_MAX        /* no term: a stop word */
+#define TOO_LONG (UINT32_MAX - 1) /* no term: a token that is dropped */
 
 /* Free while tail == 0. */
 typedef struct short_slot {
@@ -28,17 +30,17 @@ typedef struct long_slot {
 } long_slot;
 
 typedef struct key {
-    uint64_t head, hash;
-    uint32_t tail; /* 0: a long token */
+    uint64_t head; /* as in the slot; of a long token, the hash */
+    uint32_t tail; /* or LONG, which no slot has */
+    uint32_t slot; /* the first for a short token; of a long one, any */
 } key;
 
 struct gx_term_cache {
     gx_analysis *analysis;
     gx_postings_buffer *postings;
     uint64_t seed, factors[2]; /* of the hash functions of long tokens and of short ones; factors are odd */
-    short_slot *short_slots;   /* [1 << short_bits], by the hash's high bits */
-    uint32_t short_bits;
-    uint64_t n_shorts;
+    short_slot *short_slots;   /* [n_short_slots], a power of 2 */
+    uint64_t n_short_slots, n_shorts;
     long_slot *long_slots; /* [1 << long_bits], by the hash's low bits */
     uint32_t long_bits;
     uint64_t n_longs;
@@ -51,10 +53,11 @@ struct gx_term_cache {
 
 bool gx_term_cache_clear(gx_term_cache *m)
 {
-    gx_huge_free(m->short_slots, sizeof *m->short_slots << m->short_bits);
+    gx_huge_free(m->short_slots, m->n_short_slots * sizeof *m->short_slots);
     gx_huge_free(m->long_slots, sizeof *m->long_slots << m->long_bits);
     m->n_shorts = m->n_longs = m->strings_bytes = 0;
-    m->short_bits = m->long_bits = FIRST_BITS;
+    m->n_short_slots = 1u << FIRST_BITS;
+    m->long_bits = FIRST_BITS;
     m->short_slots = gx_huge_alloc(sizeof *m->short_slots << FIRST_BITS);
     m->long_slots = gx_huge_alloc(sizeof *m->long_slots << FIRST_BITS);
     return m->short_slots && m->long_slots;
@@ -81,7 +84,7 @@ void gx_term_cache_close(gx_term_cache *m)
 {
     if (!m)
         return;
-    gx_huge_free(m->short_slots, sizeof *m->short_slots << m->short_bits);
+    gx_huge_free(m->short_slots, m->n_short_slots * sizeof *m->short_slots);
     gx_huge_free(m->long_slots, sizeof *m->long_slots << m->long_bits);
     free(m->strings);
     free(m->keys);
@@ -91,68 +94,70 @@ void gx_term_cache_close(gx_term_cache *m)
 
 uint64_t gx_term_cache_bytes(const gx_term_cache *m)
 {
-    return ((uint64_t)sizeof *m->short_slots << m->short_bits) + ((uint64_t)sizeof *m->long_slots << m->long_bits) +
+    return m->n_short_slots * sizeof *m->short_slots + ((uint64_t)sizeof *m->long_slots << m->long_bits) +
            m->strings_bytes;
 }
 
-/* The factors are random, so the slots of two different tokens are, too, whatever the tokens. */
-static inline uint64_t mix_token(const gx_term_cache *m, uint64_t head, uint32_t tail)
+/* The first of n slots, a power of 2, for a short token. The factors are random, so the slots of two different tokens
+ * are, too, whatever the tokens. */
+static inline uint32_t slot_of(const uint64_t factors[2], uint64_t n_slots, uint64_t head, uint32_t tail)
 {
-    uint64_t x = head * m->factors[0] + tail * m->factors[1];
+    uint64_t x = head * factors[0] + tail * factors[1];
     x ^= x >> 32;
-    return x * 0xA0761D6478BD642Fu;
+    x *= 0xA0761D6478BD642Fu;
+    return (uint32_t)((x >> 32) * n_slots >> 32);
 }
 
-static inline uint64_t load64(const char *p)
-{
-    uint64_t x;
-    memcpy(&x, p, 8);
-    return x;
-}
-
-/* Masks of the bytes that belong to a token of a given length: of the first 8 bytes, and of the
- * next 3. They are tables, because a branch on the length would be mispredicted. */
-static const uint64_t head_masks[MAX_INLINE_TOKEN + 1] = {
-    0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF, ~0ull, ~0ull, ~0ull, ~0ull,
+/* What belongs to a token of a given length: a mask of its first 8 bytes, one of the next 4, and the length. It is a
+ * table, because a branch on the length would be mispredicted. */
+static const struct shape {
+    uint64_t head;
+    uint32_t tail, length;
+} shapes[MAX_INLINE_TOKEN + 1] = {
+    {0, 0, 0},
+    {0xFF, 0, 1u << 24},
+    {0xFFFF, 0, 2u << 24},
+    {0xFFFFFF, 0, 3u << 24},
+    {0xFFFFFFFF, 0, 4u << 24},
+    {0xFFFFFFFFFF, 0, 5u << 24},
+    {0xFFFFFFFFFFFF, 0, 6u << 24},
+    {0xFFFFFFFFFFFFFF, 0, 7u << 24},
+    {~0ull, 0, 8u << 24},
+    {~0ull, 0xFF, 9u << 24},
+    {~0ull, 0xFFFF, 10u << 24},
+    {~0ull, 0xFFFFFF, 11u << 24},
 };
-static const uint32_t tail_masks[MAX_INLINE_TOKEN + 1] = {[9] = 0xFF, [10] = 0xFFFF, [11] = 0xFFFFFF};
 
 /* Bytes behind the token are readable (GX_TOKENIZER_SLACK). */
-static inline key make_token_key(const gx_term_cache *m, const char *p, uint32_t len)
+static inline key make_short_key(const uint64_t factors[2], uint64_t n_slots, const char *p, uint32_t len)
 {
-    key k;
-    if (__builtin_expect(len > MAX_INLINE_TOKEN, 0)) {
-        k.tail = 0;
-        k.hash = XXH3_64bits_withSeed(p, len, m->seed);
-        k.head = 0;
-        return k;
-    }
-    const uint64_t a = load64(p), b = load64(p + 3); /* bytes 3 to 10; the upper three of them are 8, 9, 10 */
-    k.head = a & head_masks[len];
-    k.tail = len << 24 | ((uint32_t)(b >> 40) & tail_masks[len]);
-    k.hash = mix_token(m, k.head, k.tail);
-    return k;
+    const struct shape *const shape = &shapes[len];
+    uint64_t head;
+    uint32_t tail;
+    memcpy(&head, p, sizeof head);
+    memcpy(&tail, p + sizeof head, sizeof tail);
+    head &= shape->head;
+    tail = (tail & shape->tail) | shape->length;
+    return (key){head, tail, slot_of(factors, n_slots, head, tail)};
 }
 
 static bool grow_shorts(gx_term_cache *m)
 {
-    const uint32_t bits = m->short_bits + 1;
-    short_slot *s = gx_huge_alloc(sizeof *s << bits);
+    const uint64_t n_old = m->n_short_slots, n = 2 * n_old;
+    short_slot *s = n <= UINT32_MAX ? gx_huge_alloc(n * sizeof *s) : NULL;
     if (!s)
         return false;
-    const uint64_t mask = ((uint64_t)1 << bits) - 1;
-    for (uint64_t j = 0; j >> m->short_bits == 0; ++j) {
-        const short_slot *old = &m->short_slots[j];
+    for (const short_slot *old = m->short_slots; old < m->short_slots + n_old; ++old) {
         if (!old->tail)
             continue;
-        uint64_t i = mix_token(m, old->head, old->tail) >> (64 - bits);
+        uint64_t i = slot_of(m->factors, n, old->head, old->tail);
         while (s[i].tail)
-            i = (i + 1) & mask;
+            i = (i + 1) & (n - 1);
         s[i] = *old;
     }
-    gx_huge_free(m->short_slots, sizeof *s << m->short_bits);
+    gx_huge_free(m->short_slots, n_old * sizeof *s);
     m->short_slots = s;
-    m->short_bits = bits;
+    m->n_short_slots = n;
     return true;
 }
 
@@ -225,13 +230,12 @@ static bool find_long_token(gx_term_cache *m, const char *token, uint32_t len, u
     return ++m->n_longs << 2 < (uint64_t)3 << m->long_bits || grow_longs(m);
 }
 
-static bool add_short_token(gx_term_cache *m, const char *token, uint32_t len, const key *k, uint64_t i,
-                            uint32_t *number)
+static bool add_short_token(gx_term_cache *m, const char *token, const key *k, short_slot *free_slot, uint32_t *number)
 {
-    if (!analyze_token(m, token, len, number))
+    if (!analyze_token(m, token, k->tail >> 24, number))
         return false;
-    m->short_slots[i] = (short_slot){k->head, k->tail, *number};
-    return ++m->n_shorts << 2 < (uint64_t)3 << m->short_bits || grow_shorts(m);
+    *free_slot = (short_slot){k->head, k->tail, *number};
+    return ++m->n_shorts * 4 < m->n_short_slots * 3 || grow_shorts(m);
 }
 
 static bool reserve_batch(gx_term_cache *m, uint32_t n)
@@ -249,48 +253,64 @@ static bool reserve_batch(gx_term_cache *m, uint32_t n)
     return true;
 }
 
+/* The keys of tokens [from, n). Their slots are on their way into the cache. */
+static void make_keys(gx_term_cache *m, const gx_tokens *tokens, uint32_t from)
+{
+    const char *const bytes = tokens->bytes;
+    const gx_token *t = tokens->ranges + from, *const end = tokens->ranges + tokens->n;
+    const uint64_t factors[2] = {m->factors[0], m->factors[1]}, n_slots = m->n_short_slots;
+    const short_slot *const slots = m->short_slots;
+    for (key *k = m->keys + from; t < end; ++t, ++k) {
+        const uint32_t len = t->end - t->begin;
+        if (__builtin_expect(len <= MAX_INLINE_TOKEN, 1)) {
+            *k = make_short_key(factors, n_slots, bytes + t->begin, len);
+            __builtin_prefetch(&slots[k->slot]);
+        } else {
+            *k = (key){XXH3_64bits_withSeed(bytes + t->begin, len, m->seed), LONG, 0};
+            __builtin_prefetch(&m->long_slots[k->head & (((uint64_t)1 << m->long_bits) - 1)]);
+        }
+    }
+}
+
+/* The number of a token that is not in the first slot of its key; TOO_LONG: it is dropped. false: no memory. */
+static bool find_token(gx_term_cache *m, const char *token, uint32_t len, const key *k, uint32_t *number)
+{
+    if (k->tail == LONG && len > gx_analysis_max_token(m->analysis)) {
+        *number = TOO_LONG;
+        return true;
+    }
+    if (k->tail == LONG)
+        return find_long_token(m, token, len, k->head, number);
+    short_slot *s = &m->short_slots[k->slot], *const end = m->short_slots + m->n_short_slots;
+    while (s->tail && (s->tail != k->tail || s->head != k->head))
+        s = s + 1 < end ? s + 1 : m->short_slots;
+    *number = s->number;
+    return s->tail || add_short_token(m, token, k, s, number);
+}
+
 gx_status gx_term_cache_document(gx_term_cache *m, const gx_tokens *tokens, const uint32_t **terms, uint32_t *n,
                                  uint64_t *dropped)
 {
-    const char *const bytes = tokens->bytes;
-    const uint32_t n_tokens = tokens->n;
-    if (!reserve_batch(m, n_tokens))
+    if (!reserve_batch(m, tokens->n))
         return GX_ENOMEM;
-    key *const keys = m->keys;
-    for (uint32_t i = 0; i < n_tokens; ++i) {
-        keys[i] = make_token_key(m, bytes + tokens->begin[i], tokens->end[i] - tokens->begin[i]);
-        if (keys[i].tail)
-            __builtin_prefetch(&m->short_slots[keys[i].hash >> (64 - m->short_bits)]);
-        else
-            __builtin_prefetch(&m->long_slots[keys[i].hash & (((uint64_t)1 << m->long_bits) - 1)]);
-    }
+    make_keys(m, tokens, 0);
+    const short_slot *slots = m->short_slots;
     uint32_t *out = m->terms;
-    for (uint32_t i = 0; i < n_tokens; ++i) {
-        const key *const k = &keys[i];
-        uint32_t number;
-        if (__builtin_expect(!k->tail, 0)) {
-            const uint32_t len = tokens->end[i] - tokens->begin[i];
-            if (len > gx_analysis_max_token(m->analysis)) {
-                ++*dropped;
-                continue;
-            }
-            if (!find_long_token(m, bytes + tokens->begin[i], len, k->hash, &number))
+    for (const key *k = m->keys, *const end = k + tokens->n; k < end; ++k) {
+        uint32_t number = slots[k->slot].number;
+        if (__builtin_expect(slots[k->slot].tail != k->tail || slots[k->slot].head != k->head, 0)) {
+            const uint32_t i = (uint32_t)(k - m->keys);
+            const gx_token t = tokens->ranges[i];
+            if (!find_token(m, tokens->bytes + t.begin, t.end - t.begin, k, &number))
                 return GX_ENOMEM;
-        } else {
-            const uint64_t mask = ((uint64_t)1 << m->short_bits) - 1;
-            uint64_t at = k->hash >> (64 - m->short_bits);
-            const short_slot *s = &m->short_slots[at];
-            while (s->tail && (s->tail != k->tail || s->head != k->head)) {
-                at = (at + 1) & mask;
-                s = &m->short_slots[at];
+            *dropped += number == TOO_LONG;
+            if (slots != m->short_slots) { /* they have grown */
+                slots = m->short_slots;
+                make_keys(m, tokens, i + 1);
             }
-            number = s->number;
-            if (__builtin_expect(!s->tail, 0) &&
-                !add_short_token(m, bytes + tokens->begin[i], tokens->end[i] - tokens->begin[i], k, at, &number))
-                return GX_ENOMEM;
         }
         *out = number;
-        out += number != STOPPED;
+        out += number < TOO_LONG;
     }
     *terms = m->terms;
     *n = (uint32_t)(out - m->terms);

@@ -1,9 +1,11 @@
 #include "index/analysis/analyzer.h"
 
+#include <ctype.h>
 #include <libstemmer.h>
 #include <pthread.h>
 #include <unistd.h>
 
+#include "engine/random.h"
 #include "index/analysis/porter.h"
 #include "index/analysis/tokenizer.h"
 #include "tests/support/test.h"
@@ -531,12 +533,64 @@ static void random_bytes_give_ordered_ranges(void **state)
         assert_int_equal(gx_analysis_tokenize(a, len, &t), GX_OK);
         uint32_t at = 0;
         for (uint32_t i = 0; i < t.n; ++i) {
-            assert_true(t.begin[i] >= at && t.begin[i] < t.end[i] && t.end[i] <= len);
-            at = t.end[i];
+            const gx_token k = t.ranges[i];
+            assert_true(k.begin >= at && k.begin < k.end && k.end <= len);
+            at = k.end;
         }
     }
     gx_analysis_close(a);
     gx_analyzer_close(an);
+}
+
+/* The words of ASCII text, character by character. Returns their number. */
+static uint32_t plain_words(const char *p, size_t len, gx_token *words)
+{
+    uint32_t n = 0;
+    bool open = false;
+    for (size_t i = 0; i < len; ++i) {
+        const int before = i ? (unsigned char)p[i - 1] : 0, after = i + 1 < len ? (unsigned char)p[i + 1] : 0;
+        bool in = isalnum((unsigned char)p[i]) || p[i] == '_';
+        if (!in && p[i])
+            in = (isalpha(before) && isalpha(after) && strchr("'.:", p[i])) ||
+                 (isdigit(before) && isdigit(after) && strchr("'.,;", p[i]));
+        if (in && !open)
+            words[n].begin = (uint32_t)i;
+        if (!in && open)
+            words[n++].end = (uint32_t)i;
+        open = in;
+    }
+    if (open)
+        words[n++].end = (uint32_t)len;
+    return n;
+}
+
+static void ascii_is_divided_as_character_by_character(void **state)
+{
+    (void)state;
+    uint64_t seed = 20261126;
+    gx_tokenizer s = {0};
+    for (int round = 0; round < 20000; ++round) {
+        char text[400];
+        gx_token want[400];
+        const size_t len = gx_random_next(&seed) % (round % 2 ? 400 : 70);
+        const bool lower = gx_random_next(&seed) % 2;
+        const int likes = (int)(gx_random_next(&seed) % 3);
+        static const char joined[] = "aZ0_'\".:,;9 z@[`{/";
+        for (size_t i = 0; i < len; ++i) {
+            const uint64_t r = gx_random_next(&seed);
+            text[i] = likes && r % 8 ? joined[(r >> 8) % (sizeof joined - 1)] : (char)(r >> 8 & 127);
+        }
+        char *p = gx_tokenizer_buffer(&s, len);
+        assert_non_null(p);
+        memcpy(p, text, len);
+        assert_true(gx_tokenize(&s, GX_TOKENIZER_WORDS, lower, len));
+        const uint32_t n = plain_words(text, len, want);
+        if (s.n != n || memcmp(s.tokens, want, n * sizeof *want))
+            fail_msg("seed 20261126, round %d: the words of \"%.*s\" differ", round, (int)len, text);
+        for (size_t i = 0; i < len; ++i)
+            assert_int_equal(p[i], lower ? tolower(text[i]) : text[i]);
+    }
+    gx_tokenizer_free(&s);
 }
 
 int main(void)
@@ -562,6 +616,7 @@ int main(void)
         cmocka_unit_test(a_description_makes_the_same_analyzer),
         cmocka_unit_test(threads_share_an_analyzer),
         cmocka_unit_test(random_bytes_give_ordered_ranges),
+        cmocka_unit_test(ascii_is_divided_as_character_by_character),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,8 +47,9 @@ static uint32_t check_text(fixture *f, const char *text, size_t len, uint64_t *d
     for (uint32_t i = 0; i < tokens.n; ++i) {
         const char *term;
         size_t term_len;
-        const gx_token_kind kind = gx_analysis_term(f->oracle, tokens.bytes + tokens.begin[i],
-                                                    tokens.end[i] - tokens.begin[i], &term, &term_len);
+        const gx_token t = tokens.ranges[i];
+        const gx_token_kind kind =
+            gx_analysis_term(f->oracle, tokens.bytes + t.begin, t.end - t.begin, &term, &term_len);
         too_long += kind == GX_TOKEN_TOO_LONG;
         if (kind != GX_TOKEN_TERM)
             continue;
