@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/hash.h"
+#include "engine/prefetch.h"
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
 #include "index/attributes.h"
@@ -376,20 +377,20 @@ static void prefetch_terms(const gx_part *parts, uint32_t n, uint64_t hash)
     uint32_t found[AT_ONCE];
     for (uint32_t i = 0; i < n; ++i) {
         const gx_index *ix = parts[i].ix;
-        __builtin_prefetch(&ix->term_hash[hash & (((uint64_t)1 << ix->term_hash_bits) - 1)]);
+        gx_prefetch(&ix->term_hash[hash & (((uint64_t)1 << ix->term_hash_bits) - 1)]);
     }
     for (uint32_t i = 0; i < n; ++i) {
         const gx_index *ix = parts[i].ix;
         found[i] = ix->term_hash[hash & (((uint64_t)1 << ix->term_hash_bits) - 1)];
         if (found[i]) {
-            __builtin_prefetch((const char *)ix->terms.offsets + (size_t)(found[i] - 1) * ix->terms.width);
-            __builtin_prefetch(&ix->lists[found[i] - 1]);
+            gx_prefetch((const char *)ix->terms.offsets + (size_t)(found[i] - 1) * ix->terms.width);
+            gx_prefetch(&ix->lists[found[i] - 1]);
         }
     }
     for (uint32_t i = 0; i < n; ++i) {
         size_t len;
         if (found[i])
-            __builtin_prefetch(gx_strings_get(&parts[i].ix->terms, found[i] - 1, &len));
+            gx_prefetch(gx_strings_get(&parts[i].ix->terms, found[i] - 1, &len));
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include "engine/hash.h"
 #include "engine/huge_pages.h"
+#include "engine/prefetch.h"
 #include "engine/status.h"
 #include "index/analysis/tokenizer.h"
 
@@ -264,10 +265,10 @@ static void make_keys(gx_term_cache *m, const gx_tokens *tokens, uint32_t from)
         const uint32_t len = t->end - t->begin;
         if (__builtin_expect(len <= MAX_INLINE_TOKEN, 1)) {
             *k = make_short_key(factors, n_slots, bytes + t->begin, len);
-            __builtin_prefetch(&slots[k->slot]);
+            gx_prefetch(&slots[k->slot]);
         } else {
             *k = (key){XXH3_64bits_withSeed(bytes + t->begin, len, m->seed), LONG, 0};
-            __builtin_prefetch(&m->long_slots[k->head & (((uint64_t)1 << m->long_bits) - 1)]);
+            gx_prefetch(&m->long_slots[k->head & (((uint64_t)1 << m->long_bits) - 1)]);
         }
     }
 }

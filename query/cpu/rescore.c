@@ -1,6 +1,7 @@
 /* rescore.c: adds what lists add to the scores of some documents. A list that has ranges (ranges.h) is read there, any
  * other by its compressed blocks. */
 #include "engine/lower_bound.h"
+#include "engine/prefetch.h"
 #include "query/approximate.h"
 #include "query/cpu/ranges.h"
 #include "query/cpu/search.h"
@@ -89,10 +90,10 @@ static void prefetch(const gx_range_list *l, const uint32_t *docids, uint32_t n)
     for (uint32_t i = 0; i < n; ++i) {
         const uint32_t segment = docids[i] >> GX_SEGMENT_SHIFT;
         if (l->form == GX_RANGE_DENSE) {
-            __builtin_prefetch(l->bits + segment * (size_t)(GX_SEGMENT_DOCS / 64));
-            __builtin_prefetch(l->bytes + l->starts[segment]);
+            gx_prefetch(l->bits + segment * (size_t)(GX_SEGMENT_DOCS / 64));
+            gx_prefetch(l->bytes + l->starts[segment]);
         } else if (l->form == GX_RANGE_COMMON) {
-            __builtin_prefetch((const char *)l->postings + (size_t)l->segments[segment].start * (l->wide ? 4 : 2));
+            gx_prefetch((const char *)l->postings + (size_t)l->segments[segment].start * (l->wide ? 4 : 2));
         }
     }
 }
