@@ -2,9 +2,11 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define HUGE_PAGE ((size_t)2 << 20)
+#define CACHE_LINE ((size_t)64)
 
 static size_t rounded(size_t bytes)
 {
@@ -13,8 +15,11 @@ static size_t rounded(size_t bytes)
 
 void *gx_huge_alloc(size_t bytes)
 {
-    if (bytes < HUGE_PAGE)
-        return calloc(1, bytes);
+    if (bytes < HUGE_PAGE) {
+        const size_t lines = (bytes + CACHE_LINE - 1) & ~(CACHE_LINE - 1);
+        void *p = aligned_alloc(CACHE_LINE, lines ? lines : CACHE_LINE);
+        return p ? memset(p, 0, bytes) : NULL;
+    }
     const size_t n = rounded(bytes);
     if (n < bytes || n + HUGE_PAGE < n)
         return NULL;
@@ -39,4 +44,17 @@ void gx_huge_free(void *p, size_t bytes)
         free(p);
     else
         munmap(p, rounded(bytes));
+}
+
+void *gx_huge_grow(void *p, size_t old_bytes, size_t bytes)
+{
+    char *to = gx_huge_alloc(bytes);
+    if (!to || !p)
+        return to;
+    const size_t n = rounded(old_bytes);
+    if (old_bytes >= HUGE_PAGE && mremap(p, n, n, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to)
+        return to;
+    memcpy(to, p, old_bytes);
+    gx_huge_free(p, old_bytes);
+    return to;
 }

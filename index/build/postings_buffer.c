@@ -121,12 +121,9 @@ static bool grow_slots(gx_postings_buffer *inv)
 static bool grow_lists(gx_postings_buffer *inv)
 {
     const uint64_t max = inv->max_lists ? 2ull * inv->max_lists : 1024;
-    list *l = max <= 1ull << 31 ? gx_huge_alloc(max * sizeof *l) : NULL;
+    list *l = max <= 1ull << 31 ? gx_huge_grow(inv->lists, inv->max_lists * sizeof *l, max * sizeof *l) : NULL;
     if (!l)
         return false;
-    if (inv->n_lists)
-        memcpy(l, inv->lists, inv->n_lists * sizeof *l);
-    gx_huge_free(inv->lists, inv->max_lists * sizeof *l);
     inv->lists = l;
     inv->max_lists = (uint32_t)max;
     return true;
@@ -152,7 +149,7 @@ uint32_t gx_postings_buffer_term(gx_postings_buffer *inv, const char *term, size
     p[0] = (uint8_t)len;
     p[1] = (uint8_t)(len >> 8);
     memcpy(p + 2, term, len);
-    inv->lists[inv->n_lists] = (list){.string = inv->strings_bytes};
+    inv->lists[inv->n_lists] = (list){.doc = UINT32_MAX, .string = inv->strings_bytes, .n_near = NO_POSTING};
     inv->strings_bytes += (uint32_t)len + 2;
     inv->slots[i] = (slot){tag, ++inv->n_lists};
     if (inv->n_lists > inv->slot_mask / 4 * 3 && !grow_slots(inv))
@@ -210,62 +207,66 @@ static bool extend_chain(gx_postings_buffer *inv, list *l)
     const uint32_t bytes = chunk_bytes(l->chunks), unit = new_chunk(inv, bytes);
     if (unit == UINT32_MAX)
         return false;
-    uint8_t *const chunk = chunk_at(inv, unit);
-    if (l->chunks == 0) {
+    if (l->chunks == 0)
         l->first = unit;
-        l->at = put_vbyte(chunk, l->doc);
-    } else {
-        *l->at = 0;
+    else
         memcpy(l->at + l->left + CHUNK_END - 4, &unit, 4);
-        l->at = chunk;
-    }
-    l->left = (uint16_t)(bytes - CHUNK_END - (uint32_t)(l->at - chunk));
+    l->at = chunk_at(inv, unit);
+    l->left = (uint16_t)(bytes - CHUNK_END);
     if (l->chunks < 255)
         ++l->chunks;
     return true;
 }
 
-/* Append the pending posting to the chain, with the d-gap to the document that follows. */
-static bool flush_across_chunks(gx_postings_buffer *inv, list *l, uint32_t gap)
+/* Move what is near to the chain. Returns false: no memory. */
+static bool move_to_chain(gx_postings_buffer *inv, list *l)
 {
-    uint8_t record[MAX_RECORD];
-    const uint32_t n = (uint32_t)(put_record(record, gap, l->tf) - record);
-    while (l->chunks == 0 || n > l->left)
-        if (!extend_chain(inv, l))
-            return false;
-    memcpy(l->at, record, n);
-    l->at += n;
-    l->left = (uint16_t)(l->left - n);
+    if ((l->chunks == 0 || l->n_near > l->left) && !extend_chain(inv, l))
+        return false;
+    memcpy(l->at, l->near, l->n_near);
+    l->at += l->n_near;
+    l->left = (uint16_t)(l->left - l->n_near);
+    *l->at = 0;
+    l->n_near = 0;
     return true;
 }
 
-/* Append the pending posting of a list, if it has one. docid is the document that follows. */
+/* Append the pending posting of a list, if it has one; else the first docid. docid is the document that follows. */
 static inline bool flush_pending(gx_postings_buffer *inv, list *l, uint32_t docid)
 {
-    if (!l->df)
-        return true;
-    if (l->left < MAX_RECORD)
-        return flush_across_chunks(inv, l, docid - l->doc);
-    uint8_t *p = put_record(l->at, docid - l->doc, l->tf);
-    l->left = (uint16_t)(l->left - (p - l->at));
-    l->at = p;
+    if (__builtin_expect(l->n_near > NEAR_BYTES - MAX_RECORD, 0)) {
+        if (l->n_near == NO_POSTING) {
+            l->n_near = (uint8_t)(put_vbyte(l->near, docid) - l->near);
+            return true;
+        }
+        if (!move_to_chain(inv, l))
+            return false;
+    }
+    l->n_near = (uint8_t)(put_record(l->near + l->n_near, docid - l->doc, l->tf) - l->near);
     return true;
+}
+
+#define PREFETCHED_TERMS 128u
+
+/* Bring the states of lists into the cache, and the ends of those chains that go on soon. */
+static inline void prefetch_terms(const list *lists, const uint32_t *terms, size_t n)
+{
+    for (size_t i = 0; i < n; ++i)
+        gx_prefetch(&lists[terms[i]]);
+    for (size_t i = 0; i < n; ++i) {
+        const list *const l = &lists[terms[i]];
+        gx_prefetch(l->n_near > NEAR_BYTES - MAX_RECORD ? l->at : (const uint8_t *)l);
+    }
 }
 
 gx_status gx_postings_buffer_add(gx_postings_buffer *inv, uint32_t docid, const uint32_t *terms, size_t n)
 {
     list *const lists = inv->lists;
-    const size_t ahead = 128; /* the states and chain ends of this many terms are prefetched at once */
     for (size_t i = 0; i < n; ++i) {
-        if (i % ahead == 0) {
-            const size_t end = i + ahead < n ? i + ahead : n;
-            for (size_t j = i; j < end; ++j)
-                __builtin_prefetch(&lists[terms[j]], 1);
-            for (size_t j = i; j < end; ++j)
-                __builtin_prefetch(lists[terms[j]].at, 1);
-        }
+        if (i % PREFETCHED_TERMS == 0)
+            prefetch_terms(lists, terms + i, n - i < PREFETCHED_TERMS ? n - i : PREFETCHED_TERMS);
         list *l = &lists[terms[i]];
-        if (l->doc == docid && l->df) {
+        if (l->doc == docid) {
             ++l->tf;
             continue;
         }
@@ -281,9 +282,9 @@ gx_status gx_postings_buffer_add(gx_postings_buffer *inv, uint32_t docid, const 
 gx_status gx_postings_buffer_add_tfs(gx_postings_buffer *inv, uint32_t docid, const uint32_t *terms,
                                      const uint32_t *tfs, size_t n)
 {
-    for (size_t i = 0; i < n; ++i)
-        __builtin_prefetch(inv->lists[terms[i]].at, 1);
     for (size_t i = 0; i < n; ++i) {
+        if (i % PREFETCHED_TERMS == 0)
+            prefetch_terms(inv->lists, terms + i, n - i < PREFETCHED_TERMS ? n - i : PREFETCHED_TERMS);
         list *l = &inv->lists[terms[i]];
         if (!flush_pending(inv, l, docid))
             return GX_ENOMEM;
@@ -302,55 +303,31 @@ bool gx_postings_reserve(postings *p, uint64_t df)
     return grow_array(&p->docids, &max, df, sizeof *p->docids) && grow_array(&p->tfs, &p->max, df, sizeof *p->tfs);
 }
 
-void gx_postings_buffer_decode(const gx_postings_buffer *inv, const list *l, uint32_t *docids, uint32_t *tfs)
+/* A list that is decoded piece by piece: chunks, then what is near. */
+typedef struct list_decoder {
+    const gx_postings_buffer *inv;
+    const list *l;
+    const uint8_t *chunk, *p;
+    uint32_t at, end;     /* where the next posting goes, and the last, which is pending */
+    uint32_t doc, chunks; /* the next posting's docid; chunks before this one */
+} list_decoder;
+
+/* Postings go to docids and tfs from `at` on. */
+static inline list_decoder begin_list(const gx_postings_buffer *inv, const list *l, uint32_t at)
 {
-    const uint32_t df = l->df;
-    docids[df - 1] = l->doc;
-    tfs[df - 1] = l->tf;
-    if (df == 1)
-        return;
-    uint32_t chunks = 0;
-    const uint8_t *chunk = chunk_at(inv, l->first);
-    uint64_t v;
-    const uint8_t *p = get_vbyte(chunk, &v);
-    uint32_t doc = (uint32_t)v;
-    for (uint32_t i = 0; i + 1 < df; ++i) {
-        if (*p == 0) {
-            uint32_t next;
-            memcpy(&next, chunk + chunk_bytes(chunks) - 4, 4);
-            ++chunks;
-            p = chunk = chunk_at(inv, next);
-        }
-        v = *p++;
-        if (v >= 128)
-            p = get_vbyte(p - 1, &v);
-        docids[i] = doc;
-        doc += (uint32_t)(v >> 1);
-        uint64_t tf = 1;
-        if (!(v & 1)) {
-            tf = *p++;
-            if (tf >= 128)
-                p = get_vbyte(p - 1, &tf);
-        }
-        tfs[i] = (uint32_t)tf;
-    }
+    const uint8_t *const chunk = l->chunks ? chunk_at(inv, l->first) : l->near;
+    uint64_t doc;
+    const uint8_t *const p = get_vbyte(chunk, &doc);
+    return (list_decoder){inv, l, chunk, p, at, at + l->df - 1, (uint32_t)doc, 0};
 }
 
-/* A list that is decoded chunk by chunk. */
-typedef struct chunk_decoder {
-    const held_list *of;
-    const uint8_t *chunk, *p;
-    uint32_t doc, done, chunks; /* the next posting's docid; postings decoded; chunks before this one */
-} chunk_decoder;
-
-/* Decode the chunk's postings. false: they are the list's last but one, and with the pending one all
- * is decoded. */
-static bool decode_chunk(chunk_decoder *d, uint32_t *docids, uint32_t *tfs)
+/* Decode a piece's postings. false: they are the list's last but one, and with the pending one all is decoded. */
+static inline bool decode_piece(list_decoder *d, uint32_t *docids, uint32_t *tfs)
 {
-    const list *l = d->of->l;
+    const list *l = d->l;
     const uint8_t *p = d->p;
-    uint32_t doc = d->doc, i = d->of->at + d->done;
-    const uint32_t end = d->of->at + l->df - 1;
+    uint32_t doc = d->doc, i = d->at;
+    const uint32_t end = d->end;
     for (; i < end && *p; ++i) {
         uint64_t v = *p++, tf = 1;
         if (v >= 128)
@@ -369,33 +346,41 @@ static bool decode_chunk(chunk_decoder *d, uint32_t *docids, uint32_t *tfs)
         tfs[end] = l->tf;
         return false;
     }
+    d->doc = doc;
+    d->at = i;
+    if (p == l->at) {
+        d->p = l->near;
+        return true;
+    }
     uint32_t next;
     memcpy(&next, d->chunk + chunk_bytes(d->chunks++) - 4, 4);
-    d->p = d->chunk = chunk_at(d->of->inv, next);
-    __builtin_prefetch(d->chunk);
-    d->doc = doc;
-    d->done = i - d->of->at;
+    d->p = d->chunk = chunk_at(d->inv, next);
+    gx_prefetch(d->chunk);
     return true;
+}
+
+void gx_postings_buffer_decode(const gx_postings_buffer *inv, const list *l, uint32_t *docids, uint32_t *tfs)
+{
+    list_decoder d = begin_list(inv, l, 0);
+    while (decode_piece(&d, docids, tfs))
+        ;
 }
 
 #define DECODED_TOGETHER 32u
 
 void gx_postings_buffer_decode_many(const held_list *lists, uint32_t n, uint32_t *docids, uint32_t *tfs)
 {
-    chunk_decoder open[DECODED_TOGETHER];
+    list_decoder open[DECODED_TOGETHER];
     for (uint32_t first = 0, some; first < n; first += some) {
         some = n - first < DECODED_TOGETHER ? n - first : DECODED_TOGETHER;
         uint32_t n_open = 0;
         for (uint32_t i = 0; i < some; ++i) {
             const held_list *h = &lists[first + i];
-            uint64_t doc = 0;
-            const uint8_t *chunk = h->l->df > 1 ? chunk_at(h->inv, h->l->first) : NULL,
-                          *p = chunk ? get_vbyte(chunk, &doc) : NULL;
-            open[n_open++] = (chunk_decoder){h, chunk, p, (uint32_t)doc, 0, 0};
+            open[n_open++] = begin_list(h->inv, h->l, h->at);
         }
         while (n_open)
             for (uint32_t i = 0; i < n_open; ++i)
-                if (!decode_chunk(&open[i], docids, tfs))
+                if (!decode_piece(&open[i], docids, tfs))
                     open[i--] = open[--n_open];
     }
 }
@@ -504,7 +489,7 @@ static gx_status mark_keys(gx_postings_buffer *inv, gx_error *err)
     uint64_t since = MARK_POSTINGS;
     for (uint32_t i = 0; i < inv->n_lists && st == GX_OK; ++i) {
         if (i + 16 < inv->n_lists)
-            __builtin_prefetch(&inv->lists[inv->keys[i + 16].number]);
+            gx_prefetch(&inv->lists[inv->keys[i + 16].number]);
         if (since >= MARK_POSTINGS) {
             st = add_mark(inv, inv->keys[i].prefix, i, err);
             since = 0;

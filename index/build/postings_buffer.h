@@ -1,12 +1,14 @@
 /* postings_buffer.h: collects the postings of terms from documents, in bounded memory.
  *
- *   term number -> state (32 bytes: last document and its tf so far, df, end of the chain)
- *                    \_ chain of chunks, 16 bytes at first, growing: first docid, then (tf, d-gap)
+ *   term number -> state (64 bytes: last document and its tf so far, df, end of the chain,
+ *                         some 25 bytes of postings)
+ *                    \_ chain of chunks, 64 bytes at first, growing: first docid, then (tf, d-gap)
  *                       (tf, d-gap) ... as vbytes
  *
  * A list's last posting stays in its state until the next document arrives, so that counting a
- * repeated term needs no search, and a term that occurs in one document needs no chain. When the
- * caller finds that the buffer holds too much, it spills: all lists are written, terms in byte
+ * repeated term needs no search. The postings before it are in the state, too, until there is no
+ * room, and then go to the chain together: so most postings touch one cache line, and rare terms need no chain.
+ * When the caller finds that the buffer holds too much, it spills: all lists are written, terms in byte
  * order, as a run to a temporary file, and term numbers begin anew. At the end the runs, whose
  * docids follow each other, are merged term by term. If there are more runs than memory has room to
  * read at once, neighbouring runs are merged to longer runs first. Several threads may fill a

@@ -6,20 +6,27 @@
 
 #include <string.h>
 
+#include "engine/prefetch.h"
 #include "index/build/postings_buffer.h"
 
-/* A list being built. df counts the documents, the last of which is (doc, tf); the others are in
- * the chain. */
+#define NEAR_BYTES 32u
+
+/* A list being built: one cache line, which is all that is touched for most postings. df counts the documents, the
+ * last of which is (doc, tf). The first docid and the records of the others are in the chain and, behind those,
+ * near. */
 typedef struct list {
-    uint8_t *at;      /* where the chain goes on */
-    uint32_t first;   /* the chain's first chunk, in units; meaningless while df < 2 */
-    uint32_t doc, tf; /* df == 0: none yet */
+    uint8_t *at;      /* where the chain goes on; a zero byte is there */
+    uint32_t first;   /* the chain's first chunk, in units */
+    uint32_t doc, tf; /* df == 0: none yet, and doc is UINT32_MAX */
     uint32_t df;
     uint32_t string; /* the term, in strings: two bytes of length, then the bytes */
     uint16_t left;   /* bytes that may be written at at */
-    uint8_t chunks;  /* chunks so far */
+    uint8_t chunks;  /* chunks so far; 0: there is no chain */
+    uint8_t n_near;  /* or NO_POSTING */
+    uint8_t near[NEAR_BYTES];
 } list;
-_Static_assert(sizeof(list) == 32, "half a cache line");
+_Static_assert(sizeof(list) == 64, "a cache line");
+#define NO_POSTING 255u
 
 #define UNIT 16u /* bytes; chunks are addressed in units */
 #define FIRST_SLOTS 4096u
@@ -80,10 +87,10 @@ struct gx_postings_buffer {
     bool sealed;
 };
 
-/* Bytes of the i-th chunk of a chain: 16, 16, 32, 32, ... 8192. */
+/* Bytes of the i-th chunk of a chain: 64, 64, 128, 128, ... 8192. */
 static inline uint32_t chunk_bytes(uint32_t i)
 {
-    return UNIT << (i < 18 ? i / 2 : 9);
+    return UNIT << (i < 14 ? 2 + i / 2 : 9);
 }
 
 /* The last 4 bytes of a chunk are the next one's address; before them a zero byte ends the records.
@@ -137,8 +144,8 @@ static inline int compare_terms(const void *a, size_t a_len, const void *b, size
 /* Bring a list's state and its term into the cache. */
 static inline void prefetch_list(const gx_postings_buffer *inv, const sort_key *key)
 {
-    __builtin_prefetch(&inv->lists[key->number]);
-    __builtin_prefetch(inv->strings + key->string);
+    gx_prefetch(&inv->lists[key->number]);
+    gx_prefetch(inv->strings + key->string);
 }
 
 #define PREFETCHED_LISTS 16u
@@ -148,8 +155,8 @@ static inline void prefetch_lists(const gx_postings_buffer *inv, const sort_key 
 {
     if (i + PREFETCHED_LISTS < inv->n_lists)
         prefetch_list(inv, &keys[i + PREFETCHED_LISTS]);
-    if (i + 8 < inv->n_lists && inv->lists[keys[i + 8].number].df > 1)
-        __builtin_prefetch(chunk_at(inv, inv->lists[keys[i + 8].number].first));
+    if (i + 8 < inv->n_lists && inv->lists[keys[i + 8].number].chunks)
+        gx_prefetch(chunk_at(inv, inv->lists[keys[i + 8].number].first));
 }
 
 /* Room for df postings; false: no memory. */

@@ -1,4 +1,5 @@
 #include "engine/grow.h"
+#include "engine/huge_pages.h"
 #include "engine/status.h"
 #include "tests/support/test.h"
 
@@ -69,12 +70,36 @@ static void without_memory_nothing_changes(void **state)
     free(items);
 }
 
+static void memory_of_huge_pages_keeps_its_bytes_and_gets_zeros(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {1, 100, 4096, (2u << 20) - 1, 2u << 20, (4u << 20) + 5, 9u << 20, 64u << 20};
+    unsigned char *p = NULL;
+    size_t old = 0;
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; old = sizes[k++]) {
+        p = gx_huge_grow(p, old, sizes[k]);
+        assert_non_null(p);
+        assert_int_equal((uintptr_t)p % 64, 0);
+        for (size_t i = 0; i < old; ++i)
+            if (p[i] != (unsigned char)(i % 251 + 1))
+                fail_msg("of %zu bytes byte %zu is %u", old, i, p[i]);
+        for (size_t i = old; i < sizes[k]; ++i) {
+            if (p[i])
+                fail_msg("of %zu new bytes byte %zu is %u", sizes[k], i, p[i]);
+            p[i] = (unsigned char)(i % 251 + 1);
+        }
+    }
+    gx_huge_free(p, old);
+    assert_null(gx_huge_grow(NULL, 0, SIZE_MAX));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_array_keeps_its_elements_as_it_grows),
         cmocka_unit_test(an_array_with_room_stays_where_it_is),
         cmocka_unit_test(without_memory_nothing_changes),
+        cmocka_unit_test(memory_of_huge_pages_keeps_its_bytes_and_gets_zeros),
     };
     return cmocka_run_group_tests_name("grow", tests, NULL, NULL);
 }
