@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "engine/atomic_file.h"
@@ -12,6 +14,7 @@
 #include "engine/temporary_file.h"
 
 #define BUFFER_BYTES (256u << 10)
+#define LEAST_MAPPED ((uint64_t)4 << 20) /* bytes */
 
 /* The first section is begun before the number of sections is known. It begins at the same place
  * for any number of them in (most - 4, most]. */
@@ -30,6 +33,9 @@ struct gx_section_writer {
     gx_hasher *hash;
     uint8_t *buffer;
     size_t n_buffer, n_hashed; /* of the buffer's bytes the first n_hashed are in the hash */
+    uint8_t *map;              /* [map_bytes] of the file, from map_at on; NULL: bytes are written */
+    uint64_t map_at;
+    size_t map_bytes;
 };
 
 gx_status gx_section_writer_open(gx_section_writer **out, const char *path, bool force, uint32_t most, gx_error *err)
@@ -58,17 +64,25 @@ gx_status gx_section_writer_open(gx_section_writer **out, const char *path, bool
     return st;
 }
 
+/* Write the buffer to the file. Returns 0 or an errno. */
+static int write_buffer(const gx_section_writer *s)
+{
+    if (s->map)
+        memcpy(s->map + (s->written - s->map_at), s->buffer, s->n_buffer);
+    const int e = s->map ? 0 : gx_pwrite_all(s->fd, s->buffer, s->n_buffer, s->written);
+    /* The disk begins with this piece now, so that little is left for the sync at the end. Whether
+     * it does so is of no concern. */
+    (void)sync_file_range(s->fd, (off_t)s->written, (off_t)s->n_buffer, SYNC_FILE_RANGE_WRITE);
+    return e;
+}
+
 static gx_status flush_buffer(gx_section_writer *s, gx_error *err)
 {
     if (s->n_buffer == 0)
         return GX_OK;
     if (s->kind != GX_SECTION_SLICE)
         gx_hasher_add(s->hash, s->buffer + s->n_hashed, s->n_buffer - s->n_hashed);
-    const int e = s->kind != GX_SECTION_HASH ? gx_pwrite_all(s->fd, s->buffer, s->n_buffer, s->written) : 0;
-    /* The disk begins with this piece now, so that little is left for the sync at the end. Whether
-     * it does so is of no concern. */
-    if (s->kind != GX_SECTION_HASH)
-        (void)sync_file_range(s->fd, (off_t)s->written, (off_t)s->n_buffer, SYNC_FILE_RANGE_WRITE);
+    const int e = s->kind != GX_SECTION_HASH ? write_buffer(s) : 0;
     s->written += s->n_buffer;
     s->n_buffer = s->n_hashed = 0;
     return e ? gx_fail(err, GX_EIO, "cannot write %s: %s", s->path, strerror(e)) : GX_OK;
@@ -136,6 +150,26 @@ uint64_t gx_section_writer_section_bytes(const gx_section_writer *s)
     return s->at - s->section->offset;
 }
 
+void gx_section_writer_map(gx_section_writer *s, const gx_section *first)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), at = first->offset / page * page, n = s->at - at;
+    if (n < LEAST_MAPPED || n > SIZE_MAX || fallocate(s->fd, 0, (off_t)at, (off_t)n) != 0)
+        return;
+    void *p = mmap(NULL, (size_t)n, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, (off_t)at);
+    if (p == MAP_FAILED)
+        return;
+    s->map = p;
+    s->map_at = at;
+    s->map_bytes = (size_t)n;
+}
+
+static void unmap(gx_section_writer *s)
+{
+    if (s->map)
+        munmap(s->map, s->map_bytes);
+    s->map = NULL;
+}
+
 /* The current section is complete. */
 static void end_section(gx_section_writer *s)
 {
@@ -161,6 +195,7 @@ static gx_status add_section(gx_section_writer *s, uint32_t kind, uint64_t param
 gx_status gx_section_writer_begin(gx_section_writer *s, uint32_t kind, uint64_t param, gx_error *err)
 {
     static const uint8_t zeros[GX_ALIGN];
+    unmap(s);
     end_section(s);
     gx_status st = gx_section_writer_add(s, zeros, (size_t)(-s->at % GX_ALIGN), err);
     if (st == GX_OK)
@@ -202,6 +237,8 @@ gx_status gx_section_writer_open_part(gx_section_writer **out, const gx_section_
     part->kind = kind;
     part->fd = s->fd;
     part->path = s->path;
+    part->map = s->map;
+    part->map_at = s->map_at;
     part->at = part->written = section->offset + from;
     *out = part;
     return GX_OK;
@@ -260,6 +297,7 @@ static gx_status write_header(gx_section_writer *s, gx_header *h, gx_error *err)
 gx_status gx_section_writer_finish(gx_section_writer *s, gx_header *h, bool unnamed, gx_error *err)
 {
     gx_status st;
+    unmap(s);
     end_section(s);
     if (s->n + 4 <= s->most)
         return gx_fail(err, GX_EINTERNAL, "%s: too few sections", s->out.path);
@@ -282,6 +320,7 @@ void gx_section_writer_close(gx_section_writer *s)
 {
     if (!s)
         return;
+    unmap(s);
     gx_atomic_file_close(&s->out);
     gx_hasher_close(s->hash);
     free(s->buffer);

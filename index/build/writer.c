@@ -590,16 +590,19 @@ static uint64_t tail_bytes(const section_job *j)
     return j->tail ? gx_spool_bytes(j->tail) : 0;
 }
 
+#define LENGTHS_AT_ONCE 8192u
+_Static_assert(LENGTHS_AT_ONCE * sizeof(uint64_t) <= GX_SECTION_WRITER_RESERVE, "their ends are reserved at once");
+
 /* Write where each string ends. */
 static gx_status write_ends(gx_section_writer *s, const spooled_strings *p, gx_error *err)
 {
     const uint64_t n = count_strings(p);
     const uint32_t width = width_of(p);
-    uint32_t lens[1024];
+    uint32_t lens[LENGTHS_AT_ONCE];
     uint64_t end = 0;
     gx_status st = gx_section_writer_add(s, &end, width, err);
     for (uint64_t at = 0; at < n && st == GX_OK;) {
-        const size_t some = n - at < 1024 ? (size_t)(n - at) : 1024;
+        const size_t some = n - at < LENGTHS_AT_ONCE ? (size_t)(n - at) : LENGTHS_AT_ONCE;
         uint8_t *room;
         st = gx_spool_read(&p->lens, at * sizeof *lens, lens, some * sizeof *lens, err);
         if (st == GX_OK)
@@ -811,6 +814,8 @@ static gx_status run_jobs(gx_section_writer *s, const gx_writer *w, section_job 
             n_tasks += list_tasks(j, tasks + n_tasks);
     }
     qsort(tasks, n_tasks, sizeof *tasks, largest_first);
+    if (st == GX_OK && n && w->threads > 1)
+        gx_section_writer_map(s, jobs[0].section);
     if (st == GX_OK)
         gx_parallel_for(w->threads, n_tasks, run_task, tasks);
     for (uint32_t i = 0; i < n_tasks && st == GX_OK; ++i)
