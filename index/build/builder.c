@@ -13,6 +13,7 @@
 #include "engine/clock.h"
 #include "engine/gpuidx_advanced.h"
 #include "engine/grow.h"
+#include "engine/parallel.h"
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "engine/temporary_file.h"
@@ -774,13 +775,15 @@ static gx_status write_spooled_documents(gx_builder *b, gx_error *err)
     return st;
 }
 
+#define TIMED_POSTINGS 1024u /* of which one list is timed */
+
 /* Lists of a range of terms, encoded by one of the inverter's threads. */
 typedef struct encoded_range {
     const gx_builder *builder;
     gx_list_encoder encoded;
-    uint64_t postings;
-    double seconds;         /* that coding took */
-    uint32_t *docids, *tfs; /* [max_kept] */
+    uint64_t postings, untimed; /* untimed: postings coded since a list was timed */
+    double seconds;             /* that coding took, estimated by the lists that are timed */
+    uint32_t *docids, *tfs;     /* [max_kept] */
     uint32_t max_kept;
     uint32_t *impacts; /* [max_impacts] */
     uint32_t max_impacts;
@@ -864,10 +867,14 @@ static gx_status encode_list(void *output, const gx_term_postings *list, gx_erro
         return st;
     if (r->builder->check && (st = quantize_list(r, &l, err)) != GX_OK)
         return st;
+    r->postings += l.df;
+    r->untimed += l.df;
+    if (r->untimed < TIMED_POSTINGS)
+        return gx_list_encoder_add(&r->encoded, &l, err);
     const double t = gx_clock_seconds();
     st = gx_list_encoder_add(&r->encoded, &l, err);
-    r->seconds += gx_clock_seconds() - t;
-    r->postings += l.df;
+    r->seconds += (gx_clock_seconds() - t) * (double)r->untimed / l.df;
+    r->untimed = 0;
     return st;
 }
 
@@ -875,12 +882,12 @@ static gx_status write_range(void *user, void *output, double seconds, gx_error 
 {
     gx_builder *b = user;
     encoded_range *r = output;
-    const double t = gx_clock_seconds();
+    const double t = gx_clock_seconds(), coding = r->seconds < seconds ? r->seconds : seconds;
     b->counts.terms += (uint32_t)r->encoded.n_lists;
     b->counts.postings += r->postings;
-    b->counts.seconds[GX_STAGE_MERGE] += seconds - r->seconds;
+    b->counts.seconds[GX_STAGE_MERGE] += seconds - coding;
     const gx_status st = gx_writer_add_encoded(b->writer, &r->encoded, err);
-    b->counts.seconds[GX_STAGE_LISTS] += r->seconds + gx_clock_seconds() - t;
+    b->counts.seconds[GX_STAGE_LISTS] += coding + gx_clock_seconds() - t;
     r->seconds = 0;
     r->postings = 0;
     return st;
@@ -912,6 +919,12 @@ static char *make_meta(const gx_builder *b)
     return text;
 }
 
+static void close_inverter(void *user, uint32_t number)
+{
+    (void)number;
+    gx_parallel_inverter_close(user);
+}
+
 gx_status gx_builder_finish(gx_builder *b, gx_error *err)
 {
     if (b->done)
@@ -935,14 +948,17 @@ gx_status gx_builder_finish(gx_builder *b, gx_error *err)
     const gx_list_sink sink = {make_range, free_range, encode_list, write_range, b};
     if (st == GX_OK)
         st = gx_parallel_inverter_merge(inverter, &sink, err);
-    gx_parallel_inverter_close(inverter);
+    /* to free its memory takes a while, in which the file gets its last sections */
+    gx_threads *const closing = b->opt.threads > 1 ? gx_threads_start(1, 0, close_inverter, inverter) : NULL;
+    if (!closing)
+        gx_parallel_inverter_close(inverter);
     b->counts.memory_bytes = 0;
     b->stamp = gx_clock_seconds();
-    if (st != GX_OK)
-        return st;
-    char *meta = make_meta(b);
-    st = meta ? gx_writer_finish(b->writer, meta, err) : gx_doc_indexer_no_memory(err);
+    char *meta = st == GX_OK ? make_meta(b) : NULL;
+    if (st == GX_OK)
+        st = meta ? gx_writer_finish(b->writer, meta, err) : gx_doc_indexer_no_memory(err);
     free(meta);
+    gx_threads_join(closing);
     end_stage(b, GX_STAGE_DOCUMENTS);
     return st;
 }

@@ -16,8 +16,11 @@ struct gx_doc_indexer {
     uint32_t max_vector;
     uint64_t memory;
     gx_indexer_counts counts;
-    double stamp; /* when the stage at hand began */
+    uint64_t untimed;         /* bytes of documents since one was timed */
+    gx_indexer_timing timing; /* stamp: when the stage at hand began */
 };
+
+#define TIMED_BYTES (16u << 10) /* of which one document is timed */
 
 /* A document of at most this many bytes, title and text, is analysed in one piece. */
 #define SHORT_DOCUMENT (32u << 10)
@@ -27,9 +30,25 @@ static bool is_short(const gx_document *doc)
     return doc->title_len + doc->text_len < SHORT_DOCUMENT;
 }
 
+/* Decide whether the document is timed. */
+static void begin_timing(gx_doc_indexer *v, const gx_document *doc)
+{
+    const uint64_t bytes = doc->title_len + doc->text_len + doc->n_vector * sizeof *doc->vector;
+    v->untimed += bytes;
+    v->timing.weight = 0;
+    if (v->untimed < TIMED_BYTES)
+        return;
+    v->timing = (gx_indexer_timing){(double)v->untimed / (double)(bytes ? bytes : 1), gx_clock_seconds()};
+    v->untimed = 0;
+}
+
 static void end_stage(gx_doc_indexer *v, enum gx_builder_stage stage)
 {
-    v->stamp = gx_stage_lap(v->counts.seconds, stage, v->stamp);
+    if (v->timing.weight == 0)
+        return;
+    const double t = gx_clock_seconds();
+    v->counts.seconds[stage] += v->timing.weight * (t - v->timing.stamp);
+    v->timing.stamp = t;
 }
 
 gx_status gx_doc_indexer_no_memory(gx_error *err)
@@ -79,9 +98,9 @@ const gx_indexer_counts *gx_doc_indexer_get_counts(const gx_doc_indexer *v)
     return &v->counts;
 }
 
-double gx_doc_indexer_stamp(const gx_doc_indexer *v)
+gx_indexer_timing gx_doc_indexer_timing(const gx_doc_indexer *v)
 {
-    return v->stamp;
+    return v->timing;
 }
 
 /* Look up the tokens' terms and invert them. */
@@ -169,21 +188,21 @@ static gx_status spill_if_full(gx_doc_indexer *v, gx_error *err)
     v->counts.memory_bytes = gx_postings_buffer_bytes(v->postings) + gx_term_cache_bytes(v->cache);
     if (v->counts.memory_bytes <= v->memory)
         return GX_OK;
+    const double t = gx_clock_seconds();
     const gx_status st = gx_postings_buffer_spill(v->postings, err);
     if (st == GX_OK && !gx_term_cache_clear(v->cache))
         return gx_doc_indexer_no_memory(err);
     v->counts.spills = gx_postings_buffer_spills(v->postings);
-    end_stage(v, GX_STAGE_MERGE);
+    v->timing.stamp = gx_stage_lap(v->counts.seconds, GX_STAGE_MERGE, t);
     return st;
 }
 
-gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_document *doc, bool follows,
-                             uint32_t *n_tokens, gx_error *err)
+gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_document *doc, uint32_t *n_tokens,
+                             gx_error *err)
 {
     gx_status st;
     uint64_t n = 0;
-    if (!follows)
-        v->stamp = gx_clock_seconds();
+    begin_timing(v, doc);
     if (doc->vector) {
         n = doc->n_vector;
         st = add_vector(v, docid, doc->vector, doc->n_vector);
@@ -202,11 +221,11 @@ gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_documen
 
 gx_status gx_doc_indexer_finish(gx_doc_indexer *v, gx_error *err)
 {
-    v->stamp = gx_clock_seconds();
+    const double t = gx_clock_seconds();
     gx_term_cache_close(v->cache);
     v->cache = NULL;
     const gx_status st = gx_postings_buffer_finish(v->postings, err);
     v->counts.spills = gx_postings_buffer_spills(v->postings);
-    end_stage(v, GX_STAGE_MERGE);
+    gx_stage_lap(v->counts.seconds, GX_STAGE_MERGE, t);
     return st;
 }

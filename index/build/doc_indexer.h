@@ -15,7 +15,7 @@ typedef struct gx_indexer_counts {
     uint64_t tokens, empty, dropped_tokens, replaced_bytes; /* as in gx_builder_counts */
     uint64_t memory_bytes;                                  /* held at present */
     uint32_t spills;
-    double seconds[GX_N_STAGES]; /* elapsed time of the thread, by stage */
+    double seconds[GX_N_STAGES]; /* elapsed time of the thread, by stage, estimated by the documents that are timed */
 } gx_indexer_counts;
 
 /* analyzer must outlive the indexer. dir: the directory for temporary files. memory: when the
@@ -27,18 +27,23 @@ void gx_doc_indexer_close(gx_doc_indexer *v);
 
 /* Index the document as docid, which is higher than all before. *n_tokens becomes its length. If
  * doc->vector is not NULL, the postings are its terms, none of them twice, with the bits of their
- * weights (quantizer.h) as tfs, and the text is not analysed. follows:
- * the last call has only just returned, so that the clock need not be read. After
+ * weights (quantizer.h) as tfs, and the text is not analysed. After
  * a failure the only valid call is close. GX_EIO, GX_ENOMEM. */
-gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_document *doc, bool follows,
-                             uint32_t *n_tokens, gx_error *err);
+gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_document *doc, uint32_t *n_tokens,
+                             gx_error *err);
 
 /* No more documents follow: free the term cache, finish the postings buffer. GX_EIO, GX_ENOMEM. */
 gx_status gx_doc_indexer_finish(gx_doc_indexer *v, gx_error *err);
 
 gx_postings_buffer *gx_doc_indexer_postings(gx_doc_indexer *v); /* to merge; the indexer owns it */
 const gx_indexer_counts *gx_doc_indexer_get_counts(const gx_doc_indexer *v);
-double gx_doc_indexer_stamp(const gx_doc_indexer *v); /* when the last call ended */
+
+/* To read the clock takes a hundredth of a build, so one document of several is timed. Its time counts `weight` times,
+ * for the documents before it; 0: the last document was not timed. */
+typedef struct gx_indexer_timing {
+    double weight, stamp; /* stamp: when the last document's indexing ended */
+} gx_indexer_timing;
+gx_indexer_timing gx_doc_indexer_timing(const gx_doc_indexer *v);
 
 gx_status gx_doc_indexer_no_memory(gx_error *err); /* GX_ENOMEM with the words that every part of a build uses */
 

@@ -106,16 +106,14 @@ static gx_status invert_batch(gx_parallel_inverter *c, worker *m, batch *b, gx_e
     gx_doc_batch *const docs = &b->piece.docs;
     uint32_t docid = b->first;
     gx_status st = GX_OK;
-    bool follows = false;
     for (size_t i = 0; i < docs->n && st == GX_OK && !atomic_load_explicit(&c->stop, memory_order_relaxed); ++i) {
         gx_batch_document *const d = &docs->docs[i];
         gx_document doc;
         if (d->left_out || d->status != GX_OK)
             continue;
         st = gx_doc_batch_get(docs, i, &m->parts, &doc)
-                 ? gx_doc_indexer_add(m->indexer, docid++, &doc, follows, &d->n_tokens, err)
+                 ? gx_doc_indexer_add(m->indexer, docid++, &doc, &d->n_tokens, err)
                  : gx_doc_indexer_no_memory(err);
-        follows = true;
     }
     return st;
 }
@@ -293,11 +291,21 @@ gx_status gx_parallel_inverter_open(gx_parallel_inverter **out, const gx_analyze
     return GX_OK;
 }
 
-static void close_worker(void *user, uint32_t number)
+/* Free a worker, or a batch, whose numbers come after those of the workers: each has much memory. */
+static void free_memory_of(void *user, uint32_t number)
 {
-    worker *m = &((gx_parallel_inverter *)user)->workers[number];
-    gx_doc_indexer_close(m->indexer);
-    gx_doc_parts_free(&m->parts);
+    gx_parallel_inverter *const c = user;
+    if (number < c->n_workers) {
+        worker *m = &c->workers[number];
+        gx_doc_indexer_close(m->indexer);
+        gx_doc_parts_free(&m->parts);
+        return;
+    }
+    batch *b = &c->batches[number - c->n_workers];
+    gx_line_piece_free(&b->piece);
+    gx_document_pack_free(&b->pack);
+    free(b->keys);
+    free(b->weights);
 }
 
 void gx_parallel_inverter_close(gx_parallel_inverter *c)
@@ -315,13 +323,7 @@ void gx_parallel_inverter_close(gx_parallel_inverter *c)
         pthread_cond_destroy(&c->work);
         pthread_mutex_destroy(&c->lock);
     }
-    gx_parallel_for(c->n_workers, c->n_workers, close_worker, c); /* each frees much memory */
-    for (uint32_t i = 0; c->batches && i < c->n_batches; ++i) {
-        gx_line_piece_free(&c->batches[i].piece);
-        gx_document_pack_free(&c->batches[i].pack);
-        free(c->batches[i].keys);
-        free(c->batches[i].weights);
-    }
+    gx_parallel_for(c->n_workers, c->n_workers + (c->batches ? c->n_batches : 0), free_memory_of, c);
     free(c->batches);
     free(c->workers);
     free(c);
@@ -392,12 +394,13 @@ static gx_status add_unbatched(gx_parallel_inverter *c, const gx_document *doc, 
 {
     uint32_t n_tokens;
     gx_doc_indexer *v = c->workers[0].indexer;
-    gx_status st = gx_doc_indexer_add(v, c->n_docs, doc, false, &n_tokens, err);
+    gx_status st = gx_doc_indexer_add(v, c->n_docs, doc, &n_tokens, err);
     if (st != GX_OK)
         return st;
-    const double t = gx_doc_indexer_stamp(v);
+    const gx_indexer_timing timing = gx_doc_indexer_timing(v);
     st = c->document_sink(c->user, doc, n_tokens, err);
-    c->delivery_seconds += gx_clock_seconds() - t;
+    if (timing.weight)
+        c->delivery_seconds += timing.weight * (gx_clock_seconds() - timing.stamp);
     return st;
 }
 

@@ -387,6 +387,8 @@ void gx_postings_buffer_decode_many(const held_list *lists, uint32_t n, uint32_t
 
 /* ---- byte order ---- */
 
+#define FEW_KEYS 4096u
+
 static int compare_keys(const void *pa, const void *pb, void *strings)
 {
     const uint8_t *a = (const uint8_t *)strings + ((const sort_key *)pa)->string;
@@ -394,9 +396,19 @@ static int compare_keys(const void *pa, const void *pb, void *strings)
     return compare_terms(a + 2, (size_t)a[0] | (size_t)a[1] << 8, b + 2, (size_t)b[0] | (size_t)b[1] << 8);
 }
 
-/* Stable sort by prefix, 16 bits at a time; the result is in a. */
-static bool sort_prefixes(sort_key *a, uint32_t n)
+static int by_prefix(const void *a, const void *b)
 {
+    const uint64_t x = ((const sort_key *)a)->prefix, y = ((const sort_key *)b)->prefix;
+    return (x > y) - (x < y);
+}
+
+/* Many: 16 bits at a time. */
+bool gx_sort_prefixes(sort_key *a, uint32_t n)
+{
+    if (n < FEW_KEYS) {
+        qsort(a, n, sizeof *a, by_prefix);
+        return true;
+    }
     sort_key *b = malloc((n ? n : 1) * sizeof *b), *const spare = b;
     uint32_t *count = malloc(65537 * sizeof *count);
     if (!b || !count) {
@@ -433,11 +445,11 @@ static sort_key *sort_terms(const gx_postings_buffer *inv)
         const uint8_t *term = term_of(inv, &inv->lists[t], &len);
         keys[t] = (sort_key){prefix_of(term, len), t, inv->lists[t].string};
     }
-    if (n < 4096) {
+    if (n < FEW_KEYS) {
         qsort_r(keys, n, sizeof *keys, compare_keys, inv->strings);
         return keys;
     }
-    if (!sort_prefixes(keys, n)) {
+    if (!gx_sort_prefixes(keys, n)) {
         free(keys);
         return NULL;
     }

@@ -59,6 +59,9 @@ typedef struct sort_key {
     uint32_t number, string;
 } sort_key;
 
+/* Sort by prefix. false: no memory. */
+bool gx_sort_prefixes(sort_key *keys, uint32_t n);
+
 struct gx_postings_buffer {
     list *lists;
     uint32_t n_lists, max_lists;

@@ -513,12 +513,6 @@ gx_status gx_postings_buffer_reduce_runs(gx_postings_buffer *inv, gx_error *err)
 
 /* ---- ranges ---- */
 
-static int by_value(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 gx_status gx_postings_buffer_ranges(gx_postings_buffer *const *buffers, uint32_t n, gx_term_range **ranges,
                                     uint32_t *n_ranges, gx_error *err)
 {
@@ -527,29 +521,28 @@ gx_status gx_postings_buffer_ranges(gx_postings_buffer *const *buffers, uint32_t
         n_marks += buffers[i]->n_marks;
         n_parts += buffers[i]->n_runs ? buffers[i]->n_runs : 1;
     }
-    uint64_t *prefixes = malloc((n_marks + 1) * sizeof *prefixes);
+    sort_key *marks = malloc((n_marks + 1) * sizeof *marks);
     gx_term_range *r = malloc((n_marks + 1) * sizeof *r);
-    if (!prefixes || !r || n_marks >= UINT32_MAX) {
-        free(prefixes);
+    for (uint32_t i = 0; i < n && marks; ++i)
+        for (uint32_t k = 0; k < buffers[i]->n_marks; ++k)
+            marks[got++] = (sort_key){.prefix = buffers[i]->marks[k].prefix};
+    if (!marks || !r || n_marks >= UINT32_MAX || !gx_sort_prefixes(marks, (uint32_t)n_marks)) {
+        free(marks);
         free(r);
         return gx_postings_no_memory(err);
     }
-    for (uint32_t i = 0; i < n; ++i)
-        for (uint32_t k = 0; k < buffers[i]->n_marks; ++k)
-            prefixes[got++] = buffers[i]->marks[k].prefix;
-    qsort(prefixes, n_marks, sizeof *prefixes, by_value);
     /* A part is read from the mark before the range on, so a range must span several marks of each
      * part. */
     const uint64_t step = 2 * n_parts < 16 ? 16 : 2 * n_parts;
     uint32_t at = 0;
     r[0] = (gx_term_range){0, 0};
     for (uint64_t i = step; i < n_marks; i += step) {
-        if (prefixes[i] <= r[at].from)
+        if (marks[i].prefix <= r[at].from)
             continue;
-        r[at].to = prefixes[i];
-        r[++at] = (gx_term_range){prefixes[i], 0};
+        r[at].to = marks[i].prefix;
+        r[++at] = (gx_term_range){marks[i].prefix, 0};
     }
-    free(prefixes);
+    free(marks);
     *ranges = r;
     *n_ranges = at + 1;
     return GX_OK;
