@@ -378,9 +378,11 @@ const gx_cpu_map *gx_cpu_lists_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scrat
 
 /* ---- bounds ---- */
 
-/* Parts lie in [0, unit]. They are counted in 4,096 classes by value; the lower end of a class
- * bounds the k-th greatest part from below. */
-#define N_CLASSES 4096u
+/* Parts lie in [0, unit]. They are counted in classes by value; the lower end of a class bounds the k-th greatest part
+ * from below. A short list has fewer classes: to clear and to read them takes as long as its postings. */
+#define MOST_CLASSES 4096u
+#define FEW_CLASSES 1024u
+#define FEW_POSTINGS 10000u
 
 /* The greatest part that a list can have: 1 for BM25; for a linear scorer, that of its greatest tf.
  */
@@ -389,14 +391,23 @@ static float unit_of(const gx_index *ix, gx_scorer scorer, uint32_t term)
     return gx_scorer_is_linear(scorer) ? (float)gx_index_max_tf(ix, term) / GX_LINEAR_K : 1;
 }
 
-static void find_kth(gx_cpu_bounds *b, const uint32_t *counts, float unit)
+typedef struct part_classes {
+    uint32_t *counts; /* [n + 1] */
+    uint32_t n;
+    float unit;
+} part_classes;
+
+static void find_kth(gx_cpu_bounds *b, const part_classes *classes, uint32_t df)
 {
+    const float top = b->most * ((float)classes->n / classes->unit);
     uint64_t above = 0;
-    uint32_t q = 0;
-    for (uint32_t c = N_CLASSES; q < GX_CPU_N_KTH; --c) {
-        above += counts[c];
-        for (; q < GX_CPU_N_KTH && above >= gx_cpu_kth_ranks[q]; ++q)
-            b->kth[q] = (float)c / N_CLASSES * unit;
+    uint32_t q = 0, n_ranks = 0;
+    while (n_ranks < GX_CPU_N_KTH && gx_cpu_kth_ranks[n_ranks] <= df)
+        ++n_ranks;
+    for (uint32_t c = top < classes->n ? (uint32_t)top : classes->n; q < n_ranks; --c) {
+        above += classes->counts[c];
+        for (; q < n_ranks && above >= gx_cpu_kth_ranks[q]; ++q)
+            b->kth[q] = (float)c / classes->n * classes->unit;
         if (c == 0)
             break;
     }
@@ -406,13 +417,16 @@ static gx_cpu_bounds *make_bounds(const gx_cpu_lists *ls, const gx_cpu_params *p
                                   gx_cpu_scratch *scratch)
 {
     const gx_list l = gx_index_list(ls->ix, term);
-    const float unit = unit_of(ls->ix, p->norm, term), classes = N_CLASSES / unit;
+    const part_classes classes = {scratch->counts, l.df < FEW_POSTINGS ? FEW_CLASSES : MOST_CLASSES,
+                                  unit_of(ls->ix, p->norm, term)};
+    const float classes_a_unit = classes.n / classes.unit;
+    const bool counts = l.df >= gx_cpu_kth_ranks[1];
     const gx_cpu_lengths lengths = {p->lens, ls->ix->n_docs, p->norm};
     gx_cpu_bounds *b = calloc(1, sizeof *b + l.n_blocks * sizeof *b->blocks);
     if (!b)
         return NULL;
-    if (l.df >= gx_cpu_kth_ranks[1])
-        memset(scratch->counts, 0, sizeof scratch->counts);
+    if (counts)
+        memset(classes.counts, 0, (classes.n + 1ull) * sizeof *classes.counts);
     for (uint32_t j = 0; j < l.n_blocks; ++j) {
         const uint32_t n = gx_cpu_decode_docids(ls->kernels, &l, j, scratch->docids);
         gx_list_decode_tfs(&l, j, scratch->tfs);
@@ -420,13 +434,13 @@ static gx_cpu_bounds *make_bounds(const gx_cpu_lists *ls, const gx_cpu_params *p
             ls->kernels->parts(scratch->docids, scratch->tfs, n, &lengths, scratch->parts, &b->blocks[j].min_K);
         b->blocks[j].most = most * (1 + 0x1p-21f); /* two roundings may lower a part */
         b->most = b->blocks[j].most > b->most ? b->blocks[j].most : b->most;
-        for (uint32_t i = 0; l.df >= gx_cpu_kth_ranks[1] && i < n; ++i) {
-            const float class = scratch->parts[i] * classes;
-            ++scratch->counts[class < N_CLASSES ? (uint32_t) class : N_CLASSES];
+        for (uint32_t i = 0; counts && i < n; ++i) {
+            const float class = scratch->parts[i] * classes_a_unit;
+            ++classes.counts[class < classes.n ? (uint32_t) class : classes.n];
         }
     }
-    if (l.df >= gx_cpu_kth_ranks[1])
-        find_kth(b, scratch->counts, unit);
+    if (counts)
+        find_kth(b, &classes, l.df);
     return b;
 }
 

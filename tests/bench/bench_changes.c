@@ -1,11 +1,11 @@
 /* bench_changes: a collection is searched while another process adds documents to it.
  *
  *   bench_changes [--engine=cpu|gpu] [--join=auto|never|always] [--docs=N] [--add=N] [--batch=N]
- *                 [--readers=N] [--queries=N] [--poll=MS] [--writers-threads=N] [--seconds=S] DIR
+ *                 [--rate=N] [--readers=N] [--queries=N] [--poll=MS] [--writer-threads=N] [--seconds=S] DIR
  *
  * Documents are of random words, 60 on average, by Zipf's law. First the readers answer queries of
  * the collection as it is; then again while the writer adds N documents and commits after each
- * batch. One thread looks for a new commit every few milliseconds, and opens it; the readers take
+ * batch; with --rate, not more than so many documents a second. One thread looks for a new commit every few milliseconds, and opens it; the readers take
  * it with their next query, and the thread closes what no reader holds any more. A commit is visible
  * when a reader has an answer from it: the time from the writer's return from gx_collection_commit to
  * there. At the end the answers are compared with those of an engine that is opened anew on the last
@@ -33,7 +33,7 @@ enum { VOCABULARY = 200000, MOST_COMMITS = 4096, K = 10 };
 typedef struct options {
     gx_engine_kind engine;
     gx_join join;
-    uint32_t docs, add, batch, readers, queries, poll_ms, writer_threads;
+    uint32_t docs, add, batch, rate, readers, queries, poll_ms, writer_threads;
     double seconds;
     const char *dir;
 } options;
@@ -167,6 +167,8 @@ static void write_all(bench *b)
     check(gx_collection_open(&c, b->path, &co, &err), "open to add", &err);
     for (uint32_t i = 0; i < o->add; ++i) {
         const gx_document d = document_of(ids[i], texts[i], strlen(texts[i]));
+        while (o->rate && now() < t + (double)i / o->rate) /* as a source would that gives them so fast */
+            usleep(200);
         check(gx_collection_add(c, &d, &err), "add", &err);
         if ((i + 1) % o->batch && i + 1 < o->add)
             continue;
@@ -437,7 +439,7 @@ static options parse(int argc, char **argv)
     static const struct option longs[] = {
         {"engine", 1, 0, 'e'},  {"join", 1, 0, 'j'},           {"docs", 1, 0, 'd'},    {"add", 1, 0, 'a'},
         {"batch", 1, 0, 'b'},   {"readers", 1, 0, 'r'},        {"queries", 1, 0, 'q'}, {"poll", 1, 0, 'p'},
-        {"seconds", 1, 0, 's'}, {"writer-threads", 1, 0, 'w'}, {0, 0, 0, 0},
+        {"seconds", 1, 0, 's'}, {"writer-threads", 1, 0, 'w'}, {"rate", 1, 0, 'R'},    {0, 0, 0, 0},
     };
     options o = {.engine = GX_ENGINE_CPU,
                  .docs = 500000,
@@ -480,6 +482,9 @@ static options parse(int argc, char **argv)
             break;
         case 'w':
             o.writer_threads = n;
+            break;
+        case 'R':
+            o.rate = n;
             break;
         default:
             exit(2);
