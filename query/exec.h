@@ -40,6 +40,9 @@ typedef struct gx_executor {
     /* Choose which lists lie in device memory by how often each is used, counts[n_terms]
      * (residency.h). Thread-safe. NULL: all lists are in the memory that the engine searches. */
     gx_status (*warm)(void *state, const uint32_t *counts, gx_error *err);
+    /* The plan will be run soon: ask for the cache lines that tell where its lists are; with `known`, which comes
+     * when those are there, for the first lines of the lists. NULL: nothing is to be gained. */
+    void (*expect)(void *exec, const gx_plan *plan, bool known);
 } gx_executor;
 
 extern const gx_executor gx_executor_cpu;

@@ -542,6 +542,12 @@ gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hit
     return st;
 }
 
+void gx_session_expect(const gx_session *s, const gx_plan *plan, bool known)
+{
+    if (s->exec && s->en->ops->expect && !s->cpu_workspace)
+        s->en->ops->expect(s->exec, plan, known);
+}
+
 /* ---- a batch ---- */
 
 /* The i-th of the caller's queries, each as large as the first says. */

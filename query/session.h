@@ -26,6 +26,9 @@ int gx_engine_device(const gx_engine *en); /* the number of its GPU, or of its f
  * caller's; their docids are those of the index plus plans[i].base. */
 gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err);
 
+/* gx_executor.expect of the session's engine. */
+void gx_session_expect(const gx_session *s, const gx_plan *plan, bool known);
+
 /* The documents that match one query, as bits in words [ceil(n_docs / 64)], and how many. opt is
  * full-sized. Statuses of gx_search. */
 gx_status gx_session_match(gx_session *s, const gx_query *q, const gx_query_options *opt, uint64_t *words, uint64_t *n,

@@ -8,6 +8,7 @@
 
 #include "codecs/bits.h"
 #include "engine/huge_pages.h"
+#include "engine/prefetch.h"
 #include "engine/status.h"
 #include "query/derived.h"
 
@@ -455,4 +456,18 @@ const gx_cpu_bounds *gx_cpu_params_bounds(gx_cpu_lists *ls, gx_cpu_params *p, ui
         return b;
     free(b);
     return first;
+}
+
+/* ---- prefetches ---- */
+
+void gx_cpu_lists_prefetch(const gx_cpu_lists *ls, const gx_cpu_params *p, uint32_t term)
+{
+    gx_prefetch(&ls->maps[term]);
+    gx_prefetch(&p->bounds[term]);
+}
+
+void gx_cpu_lists_prefetch_made(const gx_cpu_lists *ls, const gx_cpu_params *p, uint32_t term)
+{
+    gx_prefetch(atomic_load_explicit(&ls->maps[term], memory_order_relaxed));
+    gx_prefetch(atomic_load_explicit(&p->bounds[term], memory_order_relaxed));
 }

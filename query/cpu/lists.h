@@ -73,6 +73,11 @@ typedef struct gx_cpu_scratch {
 const gx_cpu_map *gx_cpu_lists_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scratch);
 const gx_cpu_bounds *gx_cpu_params_bounds(gx_cpu_lists *ls, gx_cpu_params *p, uint32_t term, gx_cpu_scratch *scratch);
 
+/* Ask for the cache lines that tell where a list's map and its bounds are; once they are there, for the first lines of
+ * both. */
+void gx_cpu_lists_prefetch(const gx_cpu_lists *ls, const gx_cpu_params *p, uint32_t term);
+void gx_cpu_lists_prefetch_made(const gx_cpu_lists *ls, const gx_cpu_params *p, uint32_t term);
+
 /* ---- a list's blocks ---- */
 
 /* Whether kernels->scan_packed_block and unpack_docids can read the codec's blocks: it is GPU-BP.

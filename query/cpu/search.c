@@ -34,6 +34,7 @@
 
 #include "codecs/bits.h"
 #include "engine/huge_pages.h"
+#include "engine/prefetch.h"
 #include "engine/status.h"
 #include "query/cpu/block_max.h"
 
@@ -118,9 +119,47 @@ static bool decodes_fast(const gx_cpu_kernels *kernels)
 #endif
 }
 
+/* What tells where a list, its map and its bounds are. */
+static void prefetch_places(const gx_cpu_searcher *s, uint32_t term)
+{
+    gx_prefetch(&s->ix->lists[term]);
+    gx_cpu_lists_prefetch(s->lists, s->params, term);
+}
+
+/* The first lines of a list, its map and its bounds. Returns the list. */
+static gx_list prefetch_list(const gx_cpu_searcher *s, uint32_t term)
+{
+    const gx_list l = gx_index_list(s->ix, term);
+    gx_cpu_lists_prefetch_made(s->lists, s->params, term);
+    gx_prefetch(l.heads);
+    gx_prefetch(l.docid_ends);
+    gx_prefetch(l.tf_ends);
+    gx_prefetch(l.payload);
+    return l;
+}
+
+void gx_cpu_expect(const gx_cpu_searcher *s, const gx_plan *plan, bool known)
+{
+    for (uint32_t i = 0; s->params && i < plan->n_terms; ++i) {
+        if (known)
+            prefetch_list(s, plan->terms[i].list);
+        else
+            prefetch_places(s, plan->terms[i].list);
+    }
+}
+
+/* Find the lists of all terms: the processor waits for the lines of all at once. */
+static void find_lists(gx_cpu_searcher *s, const gx_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->n_terms; ++i)
+        prefetch_places(s, plan->terms[i].list);
+    for (uint32_t i = 0; i < plan->n_terms; ++i)
+        s->cursors[i].list = prefetch_list(s, plan->terms[i].list);
+}
+
+/* The cursor has its list. */
 static bool open_cursor(gx_cpu_searcher *s, gx_cpu_cursor *c, const gx_plan_term *t)
 {
-    c->list = gx_index_list(s->ix, t->list);
     c->term = t->list;
     c->w = t->w;
     c->map = gx_cpu_lists_map(s->lists, t->list, &s->scratch);
@@ -142,6 +181,7 @@ static bool open_cursors(gx_cpu_searcher *s, const gx_plan *plan, gx_op op)
     uint16_t order[GX_MAX_TERMS];
     if (!reserve_cursors(s, plan->n_terms))
         return false;
+    find_lists(s, plan);
     for (uint32_t i = 0; i < plan->n_terms; ++i) {
         if (!open_cursor(s, &s->cursors[i], &plan->terms[i]))
             return false;

@@ -191,6 +191,11 @@ static void cpu_add_scores(void *exec, const gx_plan *rest, const uint32_t *doci
     gx_cpu_add_scores(exec, rest, docids, scores, n);
 }
 
+static void cpu_expect(void *exec, const gx_plan *plan, bool known)
+{
+    gx_cpu_expect(exec, plan, known);
+}
+
 const gx_executor gx_executor_cpu = {"cpu",
                                      cpu_prepare_index,
                                      cpu_release_index,
@@ -201,4 +206,7 @@ const gx_executor gx_executor_cpu = {"cpu",
                                      NULL,
                                      NULL,
                                      NULL,
-                                     cpu_add_scores};
+                                     cpu_add_scores,
+                                     NULL,
+                                     NULL,
+                                     cpu_expect};
