@@ -40,6 +40,7 @@ static void copy_words(gx_mask *m, const uint64_t *words, uint32_t n_docs)
         for (size_t w = g * a_group; w < n && w < (g + 1) * a_group; ++w)
             any |= own[w];
         m->groups[g] = any != 0;
+        m->gaps = m->gaps || !any;
     }
     m->n = (uint32_t)gx_filter_kernels_best()->count(own, n);
 }

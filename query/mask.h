@@ -17,6 +17,7 @@ struct gx_mask {
     uint64_t serial; /* the number of this mask in the process, from 1; no other mask ever has it */
     uint32_t *words; /* [gx_mask_n_words(n_docs)], bits at n_docs and above 0, and GX_MASK_SLACK more */
     bool *groups;    /* [ceil(n_docs / GX_MASK_GROUP)]: whether any document of the group is allowed */
+    bool gaps;       /* of some group none is */
     /* Of a collection's engine: a mask of each part's own documents, with those deleted left out;
      * words and groups are NULL then. */
     struct gx_mask **parts; /* [n_parts], NULL: the engine is of one file */

@@ -122,7 +122,7 @@ typedef struct gx_cpu_kernels {
      * dropped. doc must rise unless c->unordered. */
     void (*apply_presence_map)(gx_cpu_columns *c, const gx_cpu_presence *p, uint32_t T, bool all);
 
-    /* Of the candidates from number `from` on, drop those that do not meet the condition; whose bit is
+    /* Of the candidates from number `from` on, with their K, drop those that do not meet the condition; whose bit is
      * 0 in a map of single documents; with keep[i] = 0 of bytes of 0 or 1, the first of candidate
      * `from`, readable 16 past the last. */
     void (*test_values)(gx_cpu_columns *c, uint32_t from, const gx_cpu_values *values);

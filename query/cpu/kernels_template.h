@@ -249,9 +249,11 @@ static inline u32 keep_some(gx_cpu_columns *c, u32 v, u32 to, bits m)
         return to;
     const vec doc = v_load(c->doc + v), score = v_load(c->score + v), tf = v_load(c->tf + v),
               remaining_ub = v_load(c->remaining_ub + v), list_mask = v_load(c->list_mask + v);
+    const fvec K = f_load(c->K + v);
     const order o = order_of(m);
     keep(c, to, o, doc, score, remaining_ub, list_mask);
     compress_store(c->tf, to, o, tf);
+    compress_store_f(c->K, to, o, K);
     return to + count(m);
 }
 

@@ -443,9 +443,8 @@ typedef struct lookups {
     bool all;
 } lookups;
 
-/* Drop candidates that the maps rule out of those of lists [next, n) that have a bit of their own, or
- * the masks and the filter where they are broad: these allow most, so that they are asked for few. */
-static void rule_out(gx_cpu_searcher *s, const lookups *of, uint32_t next, bool broad)
+/* Drop candidates that the maps rule out of those of lists [next, n) that have a bit of their own. */
+static void rule_out(gx_cpu_searcher *s, const lookups *of, uint32_t next)
 {
     const gx_cpu_kernels *k = s->kernels;
     gx_cpu_columns *c = &s->columns;
@@ -456,10 +455,6 @@ static void rule_out(gx_cpu_searcher *s, const lookups *of, uint32_t next, bool 
         const gx_cpu_presence map = {m->map, m->map_shift, UINT32_MAX, later->ub, bit_of(of->first, j)};
         if (m->map)
             k->apply_presence_map(c, &map, s->best.threshold, of->all);
-    }
-    if (broad) {
-        gx_cpu_selection_apply_masks(&s->selection, k, c, 0);
-        gx_cpu_selection_apply_filter(&s->selection, k, c, 0, 0);
     }
     for (uint32_t j = next; j < n && c->n; ++j) {
         if (!s->order[j]->map->map)
@@ -495,9 +490,13 @@ static bool evaluate_candidates(gx_cpu_searcher *s, const gx_plan *plan, uint32_
     gx_cpu_columns *c = &s->columns;
     const uint32_t n = plan->n_terms;
     const lookups later = {i + 1, n, all};
-    rule_out(s, &later, i + 1, !is_selective(s)); /* else scan_list has asked masks and filter */
+    rule_out(s, &later, i + 1);
     if (c->n)
         s->kernels->score_own(c, gx_cpu_params_lens(s->params), s->norm, s->order[i]->w, s->best.threshold);
+    if (!is_selective(s)) { /* masks and filter allow most, so that they are asked for few; else scan_list has asked */
+        gx_cpu_selection_apply_masks(&s->selection, s->kernels, c, 0);
+        gx_cpu_selection_apply_filter(&s->selection, s->kernels, c, 0, 0);
+    }
     look_up_lists(s, &later);
     const bool ok = accept_candidates(s, !all && n > 1);
     c->n = 0;
@@ -578,7 +577,7 @@ static gx_status scan_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
             break;
         if (plan->cancel && j % CANCEL_EVERY == 0 && plan->cancel(plan->user))
             return gx_fail(err, GX_ECANCELLED, "the search was cancelled");
-        if (s->selection.n_masks && !may_allow(s, &c->list, j))
+        if (s->selection.gaps && !may_allow(s, &c->list, j))
             continue;
         if (!bound_block(c, j, s->best.threshold, &b))
             continue;
@@ -628,7 +627,7 @@ static bool evaluate_selected(gx_cpu_searcher *s, const lookups *of)
         gx_cpu_selection_apply_masks(&s->selection, s->kernels, c, 0);
     if (!s->selection.exact)
         gx_cpu_selection_apply_filter(&s->selection, s->kernels, c, 0, s->selection.n_met);
-    rule_out(s, of, s->order[of->first]->map->map ? of->first + 1 : of->first, false);
+    rule_out(s, of, s->order[of->first]->map->map ? of->first + 1 : of->first);
     for (uint32_t i = 0; i < c->n; ++i) { /* as score_own does */
         const float product = s->norm.c1 * (float)lens[c->doc[i]];
         c->K[i] = s->norm.c0 + product;

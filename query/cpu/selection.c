@@ -196,9 +196,12 @@ gx_status gx_cpu_selection_begin(gx_cpu_selection *s, const gx_plan *plan, gx_er
         s->few = true;
         s->n = s->masks[0]->n;
     }
-    for (uint32_t i = 0; i < s->n_masks; ++i) /* as if masks and filter were not correlated */
+    s->gaps = false;
+    for (uint32_t i = 0; i < s->n_masks; ++i) { /* as if masks and filter were not correlated */
+        s->gaps = s->gaps || s->masks[i] == &s->made || s->masks[i]->gaps;
         if (s->masks[i] != &s->made)
             s->allowed = (uint32_t)((uint64_t)s->allowed * s->masks[i]->n / s->n_docs);
+    }
     return GX_OK;
 }
 

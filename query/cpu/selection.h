@@ -19,6 +19,7 @@ typedef struct gx_cpu_selection {
     uint32_t n_docs;
     uint32_t n_masks;
     const gx_mask *masks[2];           /* [n_masks] */
+    bool gaps;                         /* gx_cpu_selection_may_allow may be false */
     const gx_filter *filter;           /* or NULL */
     bool any;                          /* there is a mask or a filter */
     uint32_t allowed;                  /* about the number of documents that are; n_docs without a mask or a filter */

@@ -57,7 +57,7 @@ static const uint64_t orders[256] = {ORDER64(0), ORDER64(64), ORDER64(128), ORDE
 #define v_gather(base, at, m) _mm256_mask_i32gather_epi32(v_splat(0), (const int *)(base), at, m, 4)
 #define v_gather_bytes(base, at, m) _mm256_mask_i32gather_epi32(v_splat(0), (const int *)(const void *)(base), at, m, 1)
 
-#define f_load(a) _mm256_load_ps(a)
+#define f_load(a) _mm256_loadu_ps(a)
 #define f_store(a, x) _mm256_storeu_ps(a, x)
 #define f_splat(x) _mm256_set1_ps(x)
 #define f_round(x) _mm256_cvtps_epi32(x)

@@ -46,7 +46,7 @@ typedef __mmask16 bits, lanes, order;
 #define v_gather(base, at, m) _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), m, at, base, 4)
 #define v_gather_bytes(base, at, m) _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), m, at, base, 1)
 
-#define f_load(a) _mm512_load_ps(a)
+#define f_load(a) _mm512_loadu_ps(a)
 #define f_store(a, x) _mm512_storeu_ps(a, x)
 #define f_splat(x) _mm512_set1_ps(x)
 #define f_from(x) _mm512_cvtepu32_ps(x)
