@@ -185,13 +185,15 @@ static gx_status add_vector(gx_doc_indexer *v, uint32_t docid, const gx_weighted
 
 static gx_status spill_if_full(gx_doc_indexer *v, gx_error *err)
 {
-    v->counts.memory_bytes = gx_postings_buffer_bytes(v->postings) + gx_term_cache_bytes(v->cache);
+    /* the cache makes room for what a spill sorts */
+    const uint64_t cache = gx_term_cache_bytes(v->cache), sorting = gx_postings_buffer_sorting(v->postings);
+    v->counts.memory_bytes = gx_postings_buffer_bytes(v->postings) + (cache > sorting ? cache : sorting);
     if (v->counts.memory_bytes <= v->memory)
         return GX_OK;
     const double t = gx_clock_seconds();
-    const gx_status st = gx_postings_buffer_spill(v->postings, err);
-    if (st == GX_OK && !gx_term_cache_clear(v->cache))
+    if (!gx_term_cache_clear(v->cache))
         return gx_doc_indexer_no_memory(err);
+    const gx_status st = gx_postings_buffer_spill(v->postings, err);
     v->counts.spills = gx_postings_buffer_spills(v->postings);
     v->timing.stamp = gx_stage_lap(v->counts.seconds, GX_STAGE_MERGE, t);
     return st;

@@ -67,8 +67,13 @@ void gx_postings_buffer_close(gx_postings_buffer *inv)
 
 uint64_t gx_postings_buffer_bytes(const gx_postings_buffer *inv)
 {
-    return (uint64_t)inv->slabs_used * inv->slab_bytes + (uint64_t)inv->n_lists * (sizeof(list) + 16) +
-           inv->strings_bytes + (inv->slot_mask + 1ull) * sizeof(slot);
+    return (uint64_t)inv->slabs_used * inv->slab_bytes + (uint64_t)inv->n_lists * sizeof(list) + inv->strings_bytes +
+           (inv->slot_mask + 1ull) * sizeof(slot);
+}
+
+uint64_t gx_postings_buffer_sorting(const gx_postings_buffer *inv)
+{
+    return (uint64_t)inv->n_lists * sizeof(sort_key);
 }
 
 uint32_t gx_postings_buffer_spills(const gx_postings_buffer *inv)
@@ -218,15 +223,42 @@ static bool extend_chain(gx_postings_buffer *inv, list *l)
     return true;
 }
 
+/* Append bytes of whole records, for which there is room, to the chain. */
+static void append_to_chain(list *l, const uint8_t *p, uint32_t n)
+{
+    memcpy(l->at, p, n);
+    l->at += n;
+    l->left = (uint16_t)(l->left - n);
+    *l->at = 0;
+}
+
+/* Of n bytes of records those at the front that have room in `most`. */
+static uint32_t whole_records(const uint8_t *p, uint32_t n, uint32_t most)
+{
+    uint32_t whole = 0;
+    for (const uint8_t *q = p; whole < n;) {
+        uint64_t v, tf;
+        q = get_vbyte(q, &v);
+        if (!(v & 1))
+            q = get_vbyte(q, &tf);
+        if (q - p > most)
+            break;
+        whole = (uint32_t)(q - p);
+    }
+    return whole;
+}
+
 /* Move what is near to the chain. Returns false: no memory. */
 static bool move_to_chain(gx_postings_buffer *inv, list *l)
 {
-    if ((l->chunks == 0 || l->n_near > l->left) && !extend_chain(inv, l))
+    uint32_t first = 0;
+    if (l->chunks && l->n_near > l->left) {
+        first = whole_records(l->near, l->n_near, l->left);
+        append_to_chain(l, l->near, first);
+    }
+    if ((l->chunks == 0 || l->n_near - first > l->left) && !extend_chain(inv, l))
         return false;
-    memcpy(l->at, l->near, l->n_near);
-    l->at += l->n_near;
-    l->left = (uint16_t)(l->left - l->n_near);
-    *l->at = 0;
+    append_to_chain(l, l->near + first, l->n_near - first);
     l->n_near = 0;
     return true;
 }

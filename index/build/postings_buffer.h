@@ -44,8 +44,9 @@ gx_status gx_postings_buffer_add(gx_postings_buffer *inv, uint32_t docid, const 
 gx_status gx_postings_buffer_add_tfs(gx_postings_buffer *inv, uint32_t docid, const uint32_t *terms,
                                      const uint32_t *tfs, size_t n);
 
-uint64_t gx_postings_buffer_bytes(const gx_postings_buffer *inv);  /* memory held */
-uint32_t gx_postings_buffer_spills(const gx_postings_buffer *inv); /* runs written so far */
+uint64_t gx_postings_buffer_bytes(const gx_postings_buffer *inv);   /* memory held */
+uint64_t gx_postings_buffer_sorting(const gx_postings_buffer *inv); /* bytes that a spill, or finish, takes besides */
+uint32_t gx_postings_buffer_spills(const gx_postings_buffer *inv);  /* runs written so far */
 
 /* Write all lists to a run and drop them; term numbers become invalid. Not in the middle of a
  * document. GX_EIO, GX_ENOMEM. */

@@ -9,6 +9,12 @@
 #include "engine/prefetch.h"
 #include "index/build/postings_buffer.h"
 
+#define UNIT 16u /* bytes; chunks are addressed in units */
+
+/* The last 4 bytes of a chunk are the next one's address; before them a zero byte ends the records.
+ * */
+#define CHUNK_END 5u
+
 #define NEAR_BYTES 32u
 
 /* A list being built: one cache line, which is all that is touched for most postings. df counts the documents, the
@@ -26,9 +32,9 @@ typedef struct list {
     uint8_t near[NEAR_BYTES];
 } list;
 _Static_assert(sizeof(list) == 64, "a cache line");
+_Static_assert(4 * UNIT - CHUNK_END >= NEAR_BYTES, "the first chunk has room for all that is near");
 #define NO_POSTING 255u
 
-#define UNIT 16u /* bytes; chunks are addressed in units */
 #define FIRST_SLOTS 4096u
 
 typedef struct slot {
@@ -90,15 +96,11 @@ struct gx_postings_buffer {
     bool sealed;
 };
 
-/* Bytes of the i-th chunk of a chain: 64, 64, 128, 128, ... 8192. */
+/* Bytes of the i-th chunk of a chain: four of 64, four of 128, ... 8192. */
 static inline uint32_t chunk_bytes(uint32_t i)
 {
-    return UNIT << (i < 14 ? 2 + i / 2 : 9);
+    return UNIT << (i < 28 ? 2 + i / 4 : 9);
 }
-
-/* The last 4 bytes of a chunk are the next one's address; before them a zero byte ends the records.
- * */
-#define CHUNK_END 5u
 
 /* A run has the terms' lists in byte order, each as one entry or, if it is long, as several, one
  * behind the other, of ENTRY_POSTINGS. So a reader needs little memory, however long the lists are.

@@ -25,7 +25,7 @@ void gx_term_cache_close(gx_term_cache *m);
 gx_status gx_term_cache_document(gx_term_cache *m, const gx_tokens *tokens, const uint32_t **terms, uint32_t *n,
                                  uint64_t *dropped);
 
-/* Forget all tokens, because the postings buffer has spilled and numbers terms anew. false: no
+/* Forget all tokens, because the postings buffer spills and numbers terms anew. false: no
  * memory. */
 bool gx_term_cache_clear(gx_term_cache *m);
 uint64_t gx_term_cache_bytes(const gx_term_cache *m);
