@@ -439,11 +439,11 @@ static const cli_flag merge_flags[] = {
 
 static const cli_section merge_sections[] = {
     {"Policies",
-     "  tiers   8 neighbouring parts of about one size become one, again and again;\n"
+     "  tiers   4 neighbouring parts of about one size become one, again and again;\n"
      "          a part of which more than a third is deleted is written anew\n"
      "  all     one part, without deleted documents; the fastest to search\n"
      "\n"
-     "With `tiers` there are at most 7 parts of each of the sizes 10,000, 80,000, 640,000 documents and so on, and "
+     "With `tiers` there are at most 3 parts of each of the sizes 10,000, 40,000, 160,000 documents and so on, and "
      "each "
      "document is written once a size. `add`, `update` and `delete` merge so by themselves, unless told not to."},
     {NULL},

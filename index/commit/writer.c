@@ -27,7 +27,7 @@
 #include "index/commit/files.h"
 #include "index/convert/rewrite.h"
 
-#define TIER 8u              /* parts of about one size that are merged into one, which is of the next size */
+#define TIER 4u              /* parts of about one size that are merged into one, which is of the next size */
 #define SMALLEST_TIER 10000u /* documents: smaller parts count as being of this size */
 #define MAX_DOCS (UINT32_MAX - 1)
 #define MAX_DELETED_SHARE 3u /* a part is written anew if more than one in this many of its documents is deleted */
