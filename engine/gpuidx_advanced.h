@@ -164,9 +164,9 @@ GX_API gx_status gx_collection_update(gx_collection *c, const gx_document *doc, 
 GX_API gx_status gx_collection_commit(gx_collection *c, gx_error *err);
 
 typedef enum gx_merge_policy {
-    /* Merge 8 neighbouring parts of about one size into one, none of which has more documents than the
+    /* Merge 4 neighbouring parts of about one size into one, none of which has more documents than the
      * others together, as long as there are any, and write parts of which more than a third is deleted
-     * anew. So there are at most 7 parts of each of the sizes 10,000, 80,000, 640,000, ... documents
+     * anew. So there are at most 3 parts of each of the sizes 10,000, 40,000, 160,000, ... documents
      * where parts are added at the end, and each document is written once a size. */
     GX_MERGE_TIERS,
     GX_MERGE_ALL /* one part, without deleted documents */

@@ -195,7 +195,7 @@ class Collection:
             self._result(lib.gx_collection_commit(self._open(), err), err)
 
     def merge(self, all: bool = False) -> None:
-        """Commit, then merge files: 8 neighbours of about one size into one, and those of which more than a third is
+        """Commit, then merge files: 4 neighbours of about one size into one, and those of which more than a third is
         deleted are written anew; or all into one file. Answers stay the same. Ctrl-C stops it, and the collection
         stays open."""
         err, policy = new_error(), lib.GX_MERGE_ALL if all else lib.GX_MERGE_TIERS
