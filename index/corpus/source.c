@@ -239,14 +239,23 @@ static int utf8_sequence_length(const unsigned char *p, const unsigned char *end
     return n;
 }
 
+/* The bytes of 8 that are not ASCII, as their highest bits. */
+static uint64_t high_bits(const char *p)
+{
+    uint64_t x;
+    memcpy(&x, p, sizeof x);
+    return x & 0x8080808080808080u;
+}
+
 static size_t ascii_prefix(const char *p, size_t n)
 {
     size_t i = 0;
-    for (; i + 32 <= n; i += 32) {
-        uint64_t x[4];
-        memcpy(x, p + i, 32);
-        if ((x[0] | x[1] | x[2] | x[3]) & 0x8080808080808080u)
-            break;
+    while (i + 32 <= n && !(high_bits(p + i) | high_bits(p + i + 8) | high_bits(p + i + 16) | high_bits(p + i + 24)))
+        i += 32;
+    for (; i + 8 <= n; i += 8) {
+        const uint64_t high = high_bits(p + i);
+        if (high) /* little-endian: the first byte has the lowest bits */
+            return i + (size_t)__builtin_ctzll(high) / 8;
     }
     while (i < n && (signed char)p[i] >= 0)
         ++i;
