@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "engine/atomic_file.h"
@@ -150,10 +152,18 @@ uint64_t gx_section_writer_section_bytes(const gx_section_writer *s)
     return s->at - s->section->offset;
 }
 
+/* A file in memory is faster by its map; on a disk, where each page that is touched first is a transaction of the file
+ * system, write() is. */
+static bool is_in_memory(int fd)
+{
+    struct statfs fs;
+    return fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
+}
+
 void gx_section_writer_map(gx_section_writer *s, const gx_section *first)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), at = first->offset / page * page, n = s->at - at;
-    if (n < LEAST_MAPPED || n > SIZE_MAX || fallocate(s->fd, 0, (off_t)at, (off_t)n) != 0)
+    if (!is_in_memory(s->fd) || n < LEAST_MAPPED || n > SIZE_MAX || fallocate(s->fd, 0, (off_t)at, (off_t)n) != 0)
         return;
     void *p = mmap(NULL, (size_t)n, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, (off_t)at);
     if (p == MAP_FAILED)
