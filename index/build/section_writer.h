@@ -49,10 +49,11 @@ gx_status gx_section_writer_open_part(gx_section_writer **part, const gx_section
 gx_status gx_section_writer_join(gx_section_writer *part, gx_error *err);
 void gx_section_writer_close_part(gx_section_writer *part); /* NULL is fine */
 
-/* Let parts of the sections from `first` to the end of the last one that was split write to the mapped file, if it is in
- * memory (tmpfs): there they do not wait for each other, as they do in write(). The file's pages are allocated first,
- * so that memory does not get short meanwhile; where that fails, or there are few bytes, nothing changes. To be called
- * when no part is open; parts must be closed before the next gx_section_writer_begin or _finish. */
+/* Let parts of the sections from `first` to the end of the last one that was split write to the mapped file,
+ * if it is in memory (tmpfs): there they do not wait for each other, as they do in write(). The file's pages are
+ * allocated first, so that memory does not get short meanwhile; where that fails, or there are few bytes, nothing
+ * changes. To be called when no part is open; parts must be closed before the next gx_section_writer_begin or
+ * _finish. */
 void gx_section_writer_map(gx_section_writer *s, const gx_section *first);
 
 /* Complete *h (magic, version, sizes, device range, checksum), write it and the section table,

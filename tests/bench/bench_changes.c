@@ -5,8 +5,9 @@
  *
  * Documents are of random words, 60 on average, by Zipf's law. First the readers answer queries of
  * the collection as it is; then again while the writer adds N documents and commits after each
- * batch; with --rate, not more than so many documents a second. One thread looks for a new commit every few milliseconds, and opens it; the readers take
- * it with their next query, and the thread closes what no reader holds any more. A commit is visible
+ * batch; with --rate, not more than so many documents a second. One thread looks for a new commit
+ * every few milliseconds, and opens it; the readers take it with their next query, and the thread
+ * closes what no reader holds any more. A commit is visible
  * when a reader has an answer from it: the time from the writer's return from gx_collection_commit to
  * there. At the end the answers are compared with those of an engine that is opened anew on the last
  * commit. Then all parts are merged into one, whose speed and that of the first part are averaged: the
