@@ -37,6 +37,7 @@
 #include "engine/prefetch.h"
 #include "engine/status.h"
 #include "query/cpu/block_max.h"
+#include "query/cpu/first_threshold.h"
 
 #define CANCEL_EVERY 256u           /* blocks that are read between two calls of cancel */
 #define MIN_CANDIDATES_PER_BLOCK 3u /* filter_by_blocks decodes blocks with as many on average */
@@ -106,7 +107,7 @@ void gx_cpu_searcher_close(gx_cpu_searcher *s)
     free(s);
 }
 
-/* ---- before the search: cursors, bounds, first threshold ---- */
+/* ---- before the search: cursors, bounds ---- */
 
 /* Whether the kernels decode a block in less time than next_geq takes. */
 static bool decodes_fast(const gx_cpu_kernels *kernels)
@@ -198,52 +199,6 @@ static bool open_cursors(gx_cpu_searcher *s, const gx_plan *plan, gx_op op)
     for (uint32_t i = plan->n_terms; i--; remaining_ub += s->order[i]->ub)
         s->order[i]->remaining_ub = remaining_ub;
     return true;
-}
-
-/* The threshold that the plan has. */
-static uint32_t known_threshold(const gx_plan *plan, bool all)
-{
-    return plan->initial_threshold > 1 && (!all || plan->op == GX_OP_AND) ? plan->initial_threshold : 1;
-}
-
-/* So many of the best of n_docs documents are likely to hold k that a selection allows, if it allows
- * `allowed` of them all and is not correlated with the query: three standard deviations more than hold k
- * on average. */
-static double likely_rank(uint32_t k, uint32_t allowed, uint32_t n_docs)
-{
-    const double share = (double)(allowed ? allowed : 1) / n_docs;
-    return (k + 3 * sqrt(k * (1 - share)) + 1) / share;
-}
-
-/* About the impact of the posting of such a rank in the list of bounds b: between the ranks that are
- * known, impacts are taken to fall with the rank's logarithm. 0: not known. */
-static double impact_of_rank(const gx_cpu_bounds *b, double rank)
-{
-    uint32_t q = 0;
-    while (q < GX_CPU_N_KTH && gx_cpu_kth_ranks[q] < rank)
-        ++q;
-    if (q == GX_CPU_N_KTH || b->kth[q] == 0)
-        return 0;
-    const double above = b->kth[q - 1], steps = log10(rank / gx_cpu_kth_ranks[q - 1]);
-    return above - (above - b->kth[q]) * steps;
-}
-
-/* A score that at least k documents reach, by one of the lists alone, or as the plan has it. Under
- * a mask or a filter it is likely; the plan's is known. */
-static uint32_t initial_threshold(const gx_cpu_searcher *s, const gx_plan *plan)
-{
-    uint32_t q = 0, threshold = known_threshold(plan, false);
-    const double rank = likely_rank(plan->k, s->selection.allowed, s->ix->n_docs);
-    while (q < GX_CPU_N_KTH && gx_cpu_kth_ranks[q] < plan->k)
-        ++q;
-    for (uint32_t i = 0; q < GX_CPU_N_KTH && i < plan->n_terms; ++i) {
-        const gx_cpu_bounds *b = s->order[i]->bounds;
-        const double impact = s->selection.any ? impact_of_rank(b, rank) : b->kth[q];
-        const double least = (double)s->order[i]->w * impact / s->params_slack - 1;
-        if (least > threshold)
-            threshold = (uint32_t)least;
-    }
-    return threshold;
 }
 
 /* ---- exact look-ups ---- */
@@ -560,6 +515,16 @@ static bool may_allow(const gx_cpu_searcher *s, const gx_list *l, uint32_t j)
     return gx_cpu_selection_may_allow(&s->selection, l->heads[j], end);
 }
 
+/* Count n postings that have been read, and those of them that the selection allows. If these are so few that
+ * less than k documents are likely to reach the first threshold, the selection is misjudged. */
+static void count_allowed(gx_cpu_searcher *s, uint32_t n, uint32_t n_allowed)
+{
+    s->n_read += n;
+    s->n_allowed += n_allowed;
+    const double least = s->n_read * s->least_share;
+    s->misjudged = s->n_allowed + 2 < least && s->n_allowed + 2 * sqrt(s->n_allowed + 1.0) < least;
+}
+
 static gx_status scan_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool all, gx_error *err)
 {
     gx_cpu_cursor *c = s->order[i];
@@ -572,7 +537,9 @@ static gx_status scan_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
     bool ok = true;
     b.values = selection->tests;
     b.n_values = selective ? selection->n_tests : 0;
-    for (uint32_t j = s->selection.first ? find_block(c, s->selection.first) : 0; j < c->list.n_blocks && ok; ++j) {
+    const bool counts = s->least_share > 0 && selective && !selection->n_masks;
+    for (uint32_t j = s->selection.first ? find_block(c, s->selection.first) : 0;
+         j < c->list.n_blocks && ok && !s->misjudged; ++j) {
         if (c->list.heads[j] >= s->selection.end)
             break;
         if (plan->cancel && j % CANCEL_EVERY == 0 && plan->cancel(plan->user))
@@ -587,6 +554,8 @@ static gx_status scan_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
             gx_cpu_selection_apply_masks(&s->selection, s->kernels, &s->columns, before);
             gx_cpu_selection_apply_filter(&s->selection, s->kernels, &s->columns, before, selection->n_tests);
         }
+        if (counts && b.min_tf == 1)
+            count_allowed(s, gx_list_block_n(&c->list, j), s->columns.n - before);
         if (s->columns.n >= batch)
             ok = evaluate_candidates(s, plan, i, all);
     }
@@ -662,7 +631,7 @@ static gx_status search_selected(gx_cpu_searcher *s, const gx_plan *plan, uint32
 static gx_status search_lists(gx_cpu_searcher *s, const gx_plan *plan, bool all, gx_error *err)
 {
     gx_status st = GX_OK;
-    for (uint32_t i = 0; i < (all ? 1 : plan->n_terms) && st == GX_OK; ++i) {
+    for (uint32_t i = 0; i < (all ? 1 : plan->n_terms) && st == GX_OK && !s->misjudged; ++i) {
         if (s->order[i]->ub + s->order[i]->remaining_ub < s->best.threshold)
             break;
         if (gx_cpu_selection_drives(&s->selection, s->order[i]->list.df))
@@ -697,9 +666,19 @@ static void choose_params(gx_cpu_searcher *s, const gx_plan *plan)
     s->coarse = plan->coarse_bounds;
 }
 
-/* Search from the threshold that s->best has. */
-static gx_status run_search(gx_cpu_searcher *s, const gx_plan *plan, bool all, gx_hits *hits, gx_error *err)
+static gx_status no_memory(const gx_plan *plan, gx_error *err)
 {
+    return gx_fail(err, GX_ENOMEM, "no memory to search %u lists for %u results", plan->n_terms, plan->k);
+}
+
+/* Search from a first threshold. */
+static gx_status run_search(gx_cpu_searcher *s, const gx_plan *plan, bool all, uint32_t k, uint32_t first,
+                            gx_hits *hits, gx_error *err)
+{
+    if (!gx_cpu_best_begin(&s->best, k, first))
+        return no_memory(plan, err);
+    s->misjudged = false;
+    s->n_read = s->n_allowed = 0;
     const gx_status st = search_lists(s, plan, all, err);
     hits->n = st == GX_OK ? gx_cpu_best_finish(&s->best, hits->keys) : 0;
     for (size_t x = 0; x < s->n_seen; ++x)
@@ -708,32 +687,50 @@ static gx_status run_search(gx_cpu_searcher *s, const gx_plan *plan, bool all, g
     return st;
 }
 
+/* The share of the documents that the selection allows. */
+static double allowed_share(const gx_cpu_searcher *s)
+{
+    return (double)(s->selection.allowed ? s->selection.allowed : 1) / s->ix->n_docs;
+}
+
+/* Search from a threshold that is likely. If fewer than k documents reach it, what is known must do; if that
+ * shows early, a lower one that is likely. */
+static gx_status run_searches(gx_cpu_searcher *s, const gx_plan *plan, bool all, uint32_t k, gx_hits *hits,
+                              gx_error *err)
+{
+    const uint32_t known = gx_cpu_known_threshold(plan, all);
+    const double share = allowed_share(s);
+    uint32_t first = all ? known : gx_cpu_first_threshold(s, plan, share);
+    s->least_share = s->selection.any && first > known ? plan->k / gx_cpu_likely_rank(plan->k, share) : 0;
+    gx_status st = run_search(s, plan, all, k, first, hits, err);
+    if (st == GX_OK && s->misjudged) {
+        const uint32_t next = gx_cpu_first_threshold(s, plan, (s->n_allowed + 1.0) / s->n_read);
+        first = next < first ? next : known;
+        s->least_share = 0;
+        st = open_cursors(s, plan, GX_OP_OR) ? run_search(s, plan, all, k, first, hits, err) : no_memory(plan, err);
+    }
+    if (st == GX_OK && s->selection.any && hits->n < k && first > known) {
+        s->least_share = 0;
+        st = open_cursors(s, plan, all ? GX_OP_AND : GX_OP_OR) ? run_search(s, plan, all, k, known, hits, err)
+                                                               : no_memory(plan, err);
+    }
+    return st;
+}
+
 gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err)
 {
     /* of one list AND is OR, which has a first threshold */
     const bool all = op == GX_OP_AND && plan->n_terms > 1;
-    uint32_t first = 1;
     uint64_t most_hits = 0; /* memory follows what lists hold, if that is less than k */
     for (uint32_t i = 0; i < (all ? 1 : plan->n_terms); ++i)
         most_hits += plan->terms[i].df;
     const uint32_t k = plan->k < most_hits ? plan->k : (uint32_t)most_hits;
     choose_params(s, plan);
-    gx_status st = gx_cpu_selection_begin(&s->selection, plan, err);
-    if (st == GX_OK &&
-        (!s->params || !open_cursors(s, plan, op) ||
-         !gx_cpu_best_begin(&s->best, k, all ? known_threshold(plan, true) : (first = initial_threshold(s, plan)))))
-        st = gx_fail(err, GX_ENOMEM, "no memory to search %u lists for %u results", plan->n_terms, plan->k);
     s->columns.n = 0;
     s->columns.unordered = false;
+    gx_status st = gx_cpu_selection_begin(&s->selection, plan, err);
     if (st == GX_OK)
-        st = run_search(s, plan, all, hits, err);
-    if (st == GX_OK && s->selection.any && hits->n < k && first > known_threshold(plan, all)) {
-        /* fewer documents than k reach what was likely: what is known must do */
-        if (!open_cursors(s, plan, op) || !gx_cpu_best_begin(&s->best, k, known_threshold(plan, all)))
-            st = gx_fail(err, GX_ENOMEM, "no memory to search %u lists for %u results", plan->n_terms, plan->k);
-        else
-            st = run_search(s, plan, all, hits, err);
-    }
+        st = s->params && open_cursors(s, plan, op) ? run_searches(s, plan, all, k, hits, err) : no_memory(plan, err);
     gx_cpu_selection_end(&s->selection);
     return st;
 }

@@ -73,6 +73,11 @@ typedef struct gx_cpu_searcher {
     uint32_t *scores;       /* [n_docs] accumulators. All 0 between plans; NULL until needed */
     uint16_t *match_counts; /* [n_docs] the number of lists that hold the document, likewise */
     gx_cpu_pmf pmf;
+    /* Of a first threshold that is likely: the least share of the postings that the selection must allow for it
+     * (0: the threshold is known); postings that have been read, and those that it allows. */
+    double least_share;
+    uint32_t n_read, n_allowed;
+    bool misjudged;                    /* too few: the search ends, and begins again with a lower threshold */
     gx_cpu_selection selection;        /* of the plan under way, while gx_cpu_search runs */
     struct gx_ranges *ranges;          /* of the engine; ranges.h */
     gx_cpu_block_max_state *block_max; /* NULL until needed */

@@ -758,6 +758,14 @@ typedef struct many_values {
 } many_values;
 static many_values many[N_MANY];
 
+/* No document of kind ODD_KIND has the word ODD_WORD. */
+enum { ODD_KIND = 4, ODD_WORD = 5 };
+
+static void add_word(char *words, uint32_t word, uint32_t kind)
+{
+    sprintf(words + strlen(words), "w%u ", word == ODD_WORD && kind == ODD_KIND ? word + 1 : word);
+}
+
 static void add_many(gx_builder *b, uint32_t d)
 {
     static const char *const names[] = {"day", "r", "wide", "kind"};
@@ -772,7 +780,7 @@ static void add_many(gx_builder *b, uint32_t d)
         values[i] = (gx_attribute_value){i, texts[i], (size_t)n};
     }
     for (uint32_t left = 3 + below(20); left; --left)
-        sprintf(words + strlen(words), "w%u ", below(2) ? below(3) : below(1 + below(300)));
+        add_word(words, below(2) ? below(3) : below(1 + below(300)), many[d].kind);
     const gx_document document = {sizeof document, id,     NULL, words, (size_t)sprintf(id, "doc%u", d), 0,
                                   strlen(words),   values, 4};
     if (gx_builder_add(b, &document, &err) != GX_OK)
@@ -870,6 +878,44 @@ static void filters_of_full_columns_bound_what_is_read(void **state)
     assert_non_null(index->columns[0].order);
     assert_non_null(index->columns[0].order->zones);
     assert_null(index->columns[1].order->zones);
+    gx_session_close(session);
+    gx_engine_close(engine);
+    gx_index_close(index);
+}
+
+/* A likely threshold that no document of the filter reaches: the search notices by its first postings, and
+ * reads the list once more. */
+static void a_misjudged_filter_is_noticed_early(void **state)
+{
+    static const char filter[] = "kind:k4", query[] = "w5";
+    static answers got;
+    gx_index *index;
+    gx_engine *engine;
+    gx_session *session;
+    gx_engine_options o = GX_ENGINE_OPTIONS;
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    gx_query q = GX_TEXT_QUERY(query, strlen(query));
+    gx_filter *f;
+    gx_plan plan;
+    (void)state;
+    open_many(&index);
+    o.kind = GX_ENGINE_CPU;
+    o.filter_memory = 0;
+    assert_int_equal(gx_engine_open(&engine, index, &o, NULL), GX_OK);
+    assert_int_equal(gx_session_open(&session, engine, NULL), GX_OK);
+    assert_int_equal(gx_filter_open(&f, index, filter, strlen(filter), NULL, NULL), GX_OK);
+    assert_int_equal(gx_plan_make(&plan, index, query, strlen(query), &opt, NULL), GX_OK);
+    const uint32_t n_blocks = (plan.terms[0].df + 127) / 128;
+    assert_true(plan.terms[0].df > 1000); /* else no threshold is likely */
+    q.filter = f;
+    const gx_search_stats before = *gx_session_stats(session);
+    search_batch(session, &q, 1, &opt, &got, 0);
+    const gx_search_stats *after = gx_session_stats(session);
+    assert_int_equal(got.n[0], 0);
+    assert_int_equal(after->tested - before.tested, 2);
+    assert_in_range(after->blocks_decoded - before.blocks_decoded, n_blocks, n_blocks + 3);
+    gx_plan_free(&plan);
+    gx_filter_close(f);
     gx_session_close(session);
     gx_engine_close(engine);
     gx_index_close(index);
@@ -1105,6 +1151,7 @@ int main(void)
         cmocka_unit_test(a_gpu_without_memory_for_columns_reads_masks),
         cmocka_unit_test(rare_filters_drive_the_search_on_a_gpu),
         cmocka_unit_test(filters_of_full_columns_bound_what_is_read),
+        cmocka_unit_test(a_misjudged_filter_is_noticed_early),
         cmocka_unit_test(a_filter_of_another_index_is_refused),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
