@@ -83,7 +83,7 @@ constexpr double FIRST_BAND = 1.0 / 8; /* of the rank that is looked for: better
 constexpr double NOT_KNOWN = 0.5;      /* of the last impact that is known: the impact of a list's last posting */
 constexpr double TOWARDS_LAST = 0.6;   /* where in a band of ranks its impact is taken */
 constexpr double WIDTH = 0.75;         /* levels that a band has at least, where there are more ranks */
-constexpr double MARGIN = 0.99;
+constexpr double MARGIN = 0.995;
 
 /* Expected documents by score: expected[l] of about l levels. A level is 1 / LEVELS of the greatest score. */
 struct score_levels {

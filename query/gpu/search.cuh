@@ -112,6 +112,18 @@ __device__ __forceinline__ uint32_t collect(const uint32_t (&d)[V], const uint32
     return n_waiting;
 }
 
+/* Loads words[at] to w if f >= least. */
+__device__ __forceinline__ void load_if_reached(uint32_t f, uint32_t least, const uint32_t *words, uint32_t at,
+                                                uint32_t &w)
+{
+    asm("{\n\t.reg .pred wanted;\n\t.reg .u64 from;\n\t"
+        "mad.wide.u32 from, %2, 4, %1;\n\t"
+        "setp.ge.u32 wanted, %3, %4;\n\t"
+        "@wanted ld.global.nc.u32 %0, [from];\n\t}"
+        : "+r"(w)
+        : "l"(words), "r"(at), "r"(f), "r"(least));
+}
+
 /* Sets the f of a segment's postings that the query's early mask does not allow to 0. Few are left, so that the
  * maps of lists are seldom read. */
 template <uint32_t V>
@@ -119,15 +131,16 @@ __device__ __forceinline__ void apply_early_mask(const gpu_query &Q, uint32_t n_
                                                  const uint32_t (&d)[V], uint32_t (&f)[V])
 {
     const uint32_t shift = Q.flags >> QUERY_MASK_SHIFT;
-    uint32_t w[V];
+    uint32_t slot[V], w[V];
 #pragma unroll
     for (uint32_t v = 0; v < V; ++v) {
-        w[v] = 0; /* a damaged list can have any docid */
-        load_if(f[v] >= tf_min ? 0 : -1, Q.mask, __funnelshift_rc(min(d[v], n_docs - 1), 0, shift + 5), w[v]);
+        slot[v] = min(d[v], n_docs - 1) >> shift; /* a damaged list can have any docid */
+        w[v] = 0;
+        load_if_reached(f[v], tf_min, Q.mask, slot[v] / 32, w[v]);
     }
 #pragma unroll
     for (uint32_t v = 0; v < V; ++v)
-        f[v] = w[v] >> (d[v] >> shift & 31) & 1 ? f[v] : 0;
+        f[v] *= __funnelshift_r(w[v], 0, slot[v]) & 1;
 }
 
 /* Takes n waiting postings, up to BATCH / 32 a lane. Lanes without one get a tf of 0. The

@@ -451,7 +451,7 @@ static void add_items(sub_batch *p, uint32_t *active, uint32_t n, bool are_multi
 
 /* So many queries whose early masks are neighbours are searched before others: their masks fit into the L2
  * cache together. */
-constexpr uint32_t MASKED_TOGETHER = 192;
+constexpr uint32_t MASKED_TOGETHER = 256;
 
 void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_term, uint32_t item_blocks, bool fine,
                     const item_scratch &scratch)

@@ -26,6 +26,9 @@ INSTRUCTIONS = {
     '{ .reg .pred wanted; .reg .u64 from; mad.wide.u32 from, %2, 4, %1; setp.ge.s32 wanted, %3, 0; '
     '@wanted ld.global.nc.u32 %0, [from]; }':
         '%0 = (%3) >= 0 ? (%1)[%2] : %0',
+    '{ .reg .pred wanted; .reg .u64 from; mad.wide.u32 from, %2, 4, %1; setp.ge.u32 wanted, %3, %4; '
+    '@wanted ld.global.nc.u32 %0, [from]; }':
+        '%0 = (%3) >= (%4) ? (%1)[%2] : %0',
     'rcp.approx.ftz.f32 %0, %1;': '%0 = 1 / %1',
     '{ .reg .pred absent; .reg .u32 there; and.b32 there, %1, %2; setp.eq.u32 absent, there, 0; '
     '@absent sub.s32 %0, %0, %3; }':
