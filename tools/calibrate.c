@@ -259,10 +259,10 @@ static const cli_section sections[] = {
     {"The model",
      "A query's time on the CPU, its time alone on the GPU, and the time of a batch on the GPU are each predicted "
      "from the lengths of the query's shortest and second shortest list, the sum of the lengths of all its lists, "
-     "their number, k and the operator, and for a batch from the batch's size. A linear model is chosen by operator, k, "
-     "number of lists and the decade of the sum, of batches by operator, k and size. Its weights are fitted so that "
-     "relative errors are small; those of batches are never negative. The queries of `LOG` are asked by every operator, with k of 10 and "
-     "of 1,000."},
+     "their number, k and the operator, and for a batch from the batch's size. A linear model is chosen by operator, "
+     "k, number of lists and the decade of the sum, of batches by operator, k and size. Its weights are fitted so that "
+     "relative errors are small; those of batches are never negative. The queries of `LOG` are asked by every "
+     "operator, with k of 10 and of 1,000."},
     {"Accuracy",
      "The error of a prediction is its distance from the measured time, relative to that time. `held out` are the "
      "errors on `TEST`, or, without it, on every second query of `LOG`, to which the model is not fitted. Other "

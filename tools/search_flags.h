@@ -103,8 +103,8 @@
      "leave out the documents whose ids `FILE` has, one on each line; with `--only`, of those"}, \
     {"filter", 0, CLI_FILTER, "EXPRESSION", NULL, \
      "search only the documents whose attributes (`gpuidx build --attr`) are so: `year:[2015 TO 2019] AND NOT " \
-     "category:cs.IR`, see `gpuidx help query`. May be given again: then all expressions hold. Scores are those of a search of all " \
-     "documents"}, \
+     "category:cs.IR`, see `gpuidx help query`. May be given again: then all expressions hold. Scores are those of a " \
+     "search of all documents"}, \
     {"scorer", 0, CLI_CHOICE, CLI_PRESETS, "bm25", \
      "the formula of the scores. An index that was imported with impacts is searched with `impact`, which is the " \
      "default there"}, \
