@@ -350,7 +350,7 @@ static void show_settings(shell *s, const char *arg)
     (void)arg;
     for (size_t i = 0; i < N_COMMANDS; ++i)
         if (*commands[i].arg && commands[i].run != show_document) {
-            printf("%-12s", commands[i].name);
+            printf("%-13s", commands[i].name);
             commands[i].run(s, "");
         }
 }

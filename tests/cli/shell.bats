@@ -90,7 +90,7 @@ see gpuidx>
 type .facet off
 see gpuidx>
 type .settings
-see .facet      off
+see .facet       off
 see gpuidx>
 keys C-d
 exit 0
@@ -505,17 +505,17 @@ see gpuidx>
 type .k 7
 see gpuidx>
 type .settings
-see .k          7
-see .op         or
-see .syntax     plain
-see .only       off
-see .scorer     bm25
-see .k1         the scorer's own
-see .prune      on
-see .engine     CPU
-see .format     human
-see .explain    off
-see .timing     on
+see .k           7
+see .op          or
+see .syntax      plain
+see .only        off
+see .scorer      bm25
+see .k1          the scorer's own
+see .prune       on
+see .engine      CPU
+see .format      human
+see .explain     off
+see .timing      on
 see gpuidx>
 keys C-d
 exit 0
