@@ -406,9 +406,10 @@ static uint32_t read_condition(parser *p)
     }
     node.len = p->texts.n - node.text;
     const uint32_t i = good && p->in.st == GX_OK ? add_node(p, node) : NONE;
-    if (i == NONE)
+    if (i == NONE) {
         free(node.docids);
-    free(node.ids);
+        free(node.ids);
+    }
     return i;
 }
 

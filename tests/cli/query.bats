@@ -303,6 +303,8 @@ build_years() {
     printf 'y1\ny3\n' >list
     [ "$(ids --filter 'id:@list AND year:>2001' years.gx word)" = 'y3 ' ]
     [ "$(ids --only=list --filter 'year:<2003' years.gx word)" = 'y1 ' ]
+    [ "$(ids --filter 'id:y1 OR id:y3 OR id:y3 OR id:nobody' years.gx word)" = 'y1 y3 ' ]
+    [ "$(ids --filter 'year:>2001 OR has:cat' --filter 'id:@list' --filter 'NOT id:y1' years.gx word)" = 'y3 ' ]
     [ "$(ids --not=list --filter 'has:year' years.gx word)" = 'y2 ' ]
     for op in or and and-or; do
         for way in --prune=off --algorithm=auto --algorithm=pmf --algorithm=taat --algorithm=block-max; do
@@ -319,6 +321,10 @@ build_years() {
     ask query --filter 'id:@nowhere' years.gx word
     exits 5
     complains 'cannot open nowhere, a file of document ids'
+    head -c 3000000 /dev/zero >zeros
+    ask query --filter 'id:@zeros' years.gx word
+    exits 3
+    complains 'zeros:1:'
     ask query --filter 'year:1' "$TINY" word
     exits 2
     complains "the index has no attribute 'year', nor any other"

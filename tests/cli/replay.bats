@@ -344,10 +344,13 @@ assert o == {"only": None, "not": None, "expression": "year:>=2002", "documents"
     exits 0
     [ "$(cut -d ' ' -f 1,3 run | tr '\n' ' ')" = '1 y3 2 y2 ' ]
     [ "$(grep -c 'list: 1 of 3 ids are not in the index' <<<"$stderr")" = 1 ]
-    printf 'qid\tquery\tfilter\n1\tword\tid:@nowhere\n' >unlisted
+    printf 'qid\tquery\tfilter\n1\tword\tid:@nowhere\n2\tword\tid:y1\n' >unlisted
     ask replay --engine=cpu years.gx unlisted
-    exits 5
-    complains 'cannot open nowhere, a file of document ids'
+    exits 3
+    complains 'unlisted:2: cannot open nowhere, a file of document ids'
+    ask replay --engine=cpu years.gx unlisted --on-error=skip --run=run --force
+    exits 0
+    [ "$(cut -d ' ' -f 1,3 run)" = '2 y1' ]
     ask replay --engine=cpu years.gx log --filter 'year:<2003' --run=run --force
     exits 0
     [ "$(cut -d' ' -f1,3 run | tr '\n' ' ')" = '1 y1 2 y1 2 y2 3 y2 ' ]
