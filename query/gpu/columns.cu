@@ -1,6 +1,8 @@
 #include "query/gpu/columns.cuh"
 #include "query/gpu/state.cuh"
 
+#include "engine/lower_bound.h"
+
 #include <stdlib.h>
 
 namespace gx {
@@ -132,17 +134,10 @@ static bool sample_values(const gx_index *ix, const gx_column *c, device_column 
 
 /* ---- groups of values ---- */
 
+/* Returns how many of the values, which rise, are below `value`. */
 static uint32_t count_below(const uint32_t *values, uint32_t n, uint64_t value)
 {
-    uint32_t low = 0;
-    while (low < n) {
-        const uint32_t middle = low + (n - low) / 2;
-        if (values[middle] < value)
-            low = middle + 1;
-        else
-            n = middle;
-    }
-    return low;
+    return value > UINT32_MAX ? n : gx_lower_bound(values, 0, n, (uint32_t)value);
 }
 
 static uint32_t group_of(const device_column *d, uint64_t value)

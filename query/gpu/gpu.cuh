@@ -119,8 +119,8 @@ constexpr uint32_t SHORT_QUERY_TERMS = 6; /* the kernel for short queries takes 
 enum { QUERY_AND = 1, QUERY_EXHAUSTIVE = 2, QUERY_MASKED = 4, QUERY_LOSSY = 8, QUERY_TILES = 16 };
 /* its first threshold is likely; it is no bound unless k documents reach it */
 enum { QUERY_GUESSED = 32 };
-/* The mask is read as soon as postings are decoded. Without QUERY_MASKED it also allows other documents
- * than the query may return, so that whoever does not know it can leave it out. */
+/* The mask is read as soon as postings are decoded. With QUERY_MASKED it decides which documents the query may
+ * return. Without it the mask only saves time: it has those documents and others, and need not be read. */
 enum { QUERY_EARLY_MASK = 64 };
 /* from these bits on: the number of tests behind the query's terms; log2 of the documents of an early mask's bit */
 constexpr uint32_t QUERY_TESTS = 8, QUERY_MASK_SHIFT = 16;

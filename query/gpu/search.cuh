@@ -13,7 +13,8 @@
  *   1. decodes blocks and collects the postings whose tf is large enough, until it has BATCH of
  *      them from two or three blocks. All lanes then have postings when the warp reads the maps,
  *      and the warp waits for memory less often. (The small-batch kernel takes one segment at a
- *      time.)
+ *      time.) A filter's early mask drops postings before they are collected: most of them, so
+ *      that a batch comes from many blocks.
  *   2. gets a bound for each posting from a table by tf (a shuffle), computed with the shortest
  *      document's K.
  *   3. reads the query's mask, if there is one, and drops postings that it does not allow. Then it

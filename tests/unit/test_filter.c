@@ -986,6 +986,68 @@ static void rare_filters_drive_the_search_on_a_gpu(void **state)
     gx_index_close(index);
 }
 
+/* 20,000 documents of the same words, of which all have the greatest score that is possible. */
+static void open_equals(gx_index **out, uint32_t *values)
+{
+    static const gx_attribute column = {"r", GX_ATTRIBUTE_INT};
+    gx_builder *b;
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    char words[400] = "";
+    for (int i = 0; i < 20; ++i)
+        strcat(words, "same other ");
+    (void)remove(in_dir("equals.gx"));
+    o.path = in_dir("equals.gx");
+    o.analyzer = "whitespace";
+    o.attributes = &column;
+    o.n_attributes = 1;
+    assert_int_equal(gx_builder_open(&b, &o, NULL), GX_OK);
+    for (uint32_t d = 0; d < N_MANY; ++d) {
+        char id[16], number[16];
+        values[d] = below(1000);
+        const gx_attribute_value value = {0, number, (size_t)sprintf(number, "%u", values[d])};
+        const gx_document document = {sizeof document, id,     NULL, words, (size_t)sprintf(id, "doc%u", d), 0,
+                                      strlen(words),   &value, 1};
+        assert_int_equal(gx_builder_add(b, &document, NULL), GX_OK);
+    }
+    assert_int_equal(gx_builder_finish(b, NULL), GX_OK);
+    gx_builder_abort(b);
+    assert_int_equal(gx_index_open(out, in_dir("equals.gx"), NULL, NULL), GX_OK);
+}
+
+/* A first threshold above what any document can reach would leave all lists unread, and old answers. */
+static void a_likely_threshold_on_a_gpu_is_one_that_can_be_reached(void **state)
+{
+    static uint32_t values[N_MANY];
+    static drawn_batch b;
+    static answers got;
+    gx_index *index;
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    (void)state;
+    const gpu_engine first = open_gpus(ix, 1, 0);
+    close_gpu(first);
+    open_equals(&index, values);
+    const gpu_engine g = open_gpus(index, 1, 0);
+    for (uint32_t q = 0; q < BATCH; ++q) {
+        const int n = sprintf(b.texts[q], "r:[%u TO %u]", 10 * q, 10 * q + 9);
+        assert_int_equal(gx_filter_open(&b.filters[q], index, b.texts[q], (size_t)n, NULL, NULL), GX_OK);
+        b.queries[q] = (gx_query)GX_TEXT_QUERY("same other", 10);
+        b.queries[q].filter = b.filters[q];
+    }
+    search_batch(g.s, b.queries, BATCH, &opt, &got, 0);
+    for (uint32_t q = 0; q < BATCH; ++q) {
+        uint32_t d = 0;
+        assert_int_equal(got.n[q], opt.k);
+        for (uint32_t i = 0; i < opt.k; ++i, ++d) { /* of equal scores the first docids */
+            while (values[d] / 10 != q)
+                ++d;
+            assert_int_equal(got.docids[q * opt.k + i], d);
+        }
+    }
+    close_drawn(&b);
+    close_gpu(g);
+    gx_index_close(index);
+}
+
 static void a_filter_of_another_index_is_refused(void **state)
 {
     gx_index *again;
@@ -1150,6 +1212,7 @@ int main(void)
         cmocka_unit_test(two_gpus_test_filters),
         cmocka_unit_test(a_gpu_without_memory_for_columns_reads_masks),
         cmocka_unit_test(rare_filters_drive_the_search_on_a_gpu),
+        cmocka_unit_test(a_likely_threshold_on_a_gpu_is_one_that_can_be_reached),
         cmocka_unit_test(filters_of_full_columns_bound_what_is_read),
         cmocka_unit_test(a_misjudged_filter_is_noticed_early),
         cmocka_unit_test(a_filter_of_another_index_is_refused),
