@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "engine/prefetch.h"
 #include "query/cpu/block_max_state.h"
 #include "query/mask.h"
 
@@ -71,11 +72,20 @@ static void keep_segments(const gx_cpu_searcher *s, gx_cpu_block_max_state *b, b
     b->n_batch = n;
 }
 
+/* sums = the bounds of the ranges of the batch's i-th segment by dense lists [begin, end). The rows of the next one are
+ * asked for: those of one segment lie in as many places as there are lists. */
+static void bound_dense(const gx_cpu_block_max_state *b, uint16_t *sums, uint32_t i, uint32_t begin, uint32_t end)
+{
+    for (uint32_t l = begin; i + 1 < b->n_batch && l < end; ++l)
+        gx_prefetch(b->of_ranges[l] + (size_t)b->batch[i + 1] * GX_SEGMENT_RANGES);
+    b->kernels->sum_bounds(sums, b->of_ranges + begin, b->weights + begin, end - begin,
+                           (size_t)b->batch[i] * GX_SEGMENT_RANGES, GX_SEGMENT_RANGES);
+}
+
 static void bound_heavy(const gx_cpu_searcher *s, gx_cpu_block_max_state *b)
 {
     for (uint32_t i = 0; i < b->n_batch; ++i) {
-        b->kernels->sum_bounds(b->batch_sums[i], b->of_ranges, b->weights, b->heavy_dense,
-                               (size_t)b->batch[i] * GX_SEGMENT_RANGES, GX_SEGMENT_RANGES);
+        bound_dense(b, b->batch_sums[i], i, 0, b->heavy_dense);
         for (uint32_t run = b->rare[b->batch[i]]; run != GX_BLOCK_MAX_NO_RUN; run = b->runs[run].next)
             add_rare(b, &b->runs[run], b->batch_sums[i]);
     }
@@ -88,8 +98,7 @@ static void bound_light(const gx_cpu_searcher *s, gx_cpu_block_max_state *b)
 {
     uint16_t added[GX_SEGMENT_RANGES];
     for (uint32_t i = 0; i < b->n_batch; ++i) {
-        b->kernels->sum_bounds(added, b->of_ranges + b->heavy_dense, b->weights + b->heavy_dense,
-                               b->n_dense - b->heavy_dense, (size_t)b->batch[i] * GX_SEGMENT_RANGES, GX_SEGMENT_RANGES);
+        bound_dense(b, added, i, b->heavy_dense, b->n_dense);
         for (uint32_t j = 0; j < GX_SEGMENT_RANGES; ++j)
             b->batch_sums[i][j] = (uint16_t)(b->batch_sums[i][j] + added[j]);
     }
@@ -116,6 +125,14 @@ static inline void prefetch_tfs(const gx_cpu_block_max_state *b, uint32_t segmen
         __builtin_prefetch(l->bytes + l->starts[segment]);
         __builtin_prefetch(l->bytes + l->starts[segment] + 64);
     }
+}
+
+/* The lengths of the documents of ranges. */
+static inline void prefetch_lens(const gx_cpu_searcher *s, uint32_t segment, uint32_t ranges)
+{
+    const uint32_t *lens = gx_cpu_params_lens(s->params) + ((size_t)segment << GX_SEGMENT_SHIFT);
+    for (; ranges; ranges &= ranges - 1)
+        gx_prefetch(lens + (size_t)__builtin_ctz(ranges) * GX_RANGE_DOCS);
 }
 
 /* The postings of lists [begin, end) that are found by segment. */
@@ -304,6 +321,8 @@ void gx_block_max_batch(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_
         if (i < b->n_batch)
             prefetch_bits(b, b->batch[i], 0, b->first_dense);
         if (i >= 1 && i - 1 < b->n_batch) {
+            if (!b->linear)
+                prefetch_lens(s, b->batch[i - 1], b->live[i - 1]);
             prefetch_tfs(b, b->batch[i - 1], 0, b->first_dense);
             prefetch_postings(b, b->batch[i - 1], b->live[i - 1], b->n_dense, b->first_found);
         }
