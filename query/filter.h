@@ -1,18 +1,13 @@
-/* filter.h: a filter as a tree, which gx_filter_open (filter.c) makes of an expression.
- * gx_filter_evaluate (filter_evaluate.c) makes a bit a document of it; gx_filter_test
- * (filter_test.c) tests documents one by one.
+/* filter.h: a filter as a tree, which gx_filter_open (filter.c) makes of an expression, and
+ * gx_filter_make (filter_tree.h) of conditions of a boolean query. gx_filter_evaluate
+ * (filter_evaluate.c) makes a bit a document of it; gx_filter_test (filter_test.c) tests documents one
+ * by one.
  *
  *   filter     = and { "OR" and }
  *   and        = operand { "AND" operand }            binds more than OR
  *   operand    = "NOT" operand | "(" filter ")" | condition
- *   condition  = NAME ":" value                       equal, or among the keywords
- *              | NAME ":" ( "<" | "<=" | ">" | ">=" ) value
- *              | NAME ":" ( "[" | "{" ) bound "TO" bound ( "]" | "}" )   { }: the bound excluded
- *              | "has" ":" NAME                       has a value
- *              | "id" ":" ( value | "@" FILE )        the document of that id; those whose ids the
- *                                                     file has
- *   bound      = value | "*"
- *   value      = word | '"' characters '"'            a backslash takes the next character as it is
+ *
+ * condition.h has the conditions.
  */
 #ifndef GX_QUERY_FILTER_H
 #define GX_QUERY_FILTER_H
@@ -41,14 +36,13 @@ typedef struct gx_filter_node {
     uint32_t *docids;     /* GX_FILTER_IDS: [n_ids], rising; or, if they are many, NULL, and .. */
     uint64_t *ids;        /* .. a bit a document */
     uint32_t n_ids;       /* bits that are set in ids */
-    size_t text, len;     /* of a condition: where its text is, while the expression is read */
 } gx_filter_node;
 
 struct gx_filter {
     const gx_index *ix;
     gx_filter **parts;     /* of a collection: the filter of each part; there are no nodes then. NULL: ix is one file */
-    gx_filter_node *nodes; /* [n_nodes] */
-    uint32_t n_nodes, root;
+    gx_filter_node *nodes; /* [n_nodes]; the documents of the first n_borrowed are another filter's */
+    uint32_t n_nodes, n_borrowed, root;
     char *text; /* [text_len] */
     size_t text_len;
     bool reads_files; /* a condition is id:@FILE: equal texts need not select the same documents */
