@@ -106,6 +106,7 @@ typedef struct gx_engine gx_engine;
 typedef struct gx_session gx_session;
 typedef struct gx_mask gx_mask;
 typedef struct gx_filter gx_filter; /* gpuidx_advanced.h */
+struct gx_filter_options;           /* gpuidx_advanced.h */
 
 /* ---- the index ---- */
 
@@ -728,8 +729,11 @@ typedef struct gx_weighted_term {
 typedef enum gx_query_kind {
     GX_QUERY_TEXT,  /* text, analysed with the index's own analyzer; a term repeated n times has weight n */
     GX_QUERY_TERMS, /* terms with weights, looked up unchanged; weights of equal terms add up */
-    /* Text in the boolean syntax, such as +must -not (a OR b) term^2.5. The manual page
-     * gpuidx-query(1) describes it. GX_EUSAGE: the text of the error names the column. */
+    /* Text in the boolean syntax, such as +must -not (a OR b) term^2.5 year:[2015 TO 2019]. The
+     * manual page gpuidx-query(1) describes it. Conditions on attributes are those of filters
+     * (gx_filter_open in gpuidx_advanced.h): they select documents and add nothing to scores. A document
+     * that matches without holding any term that scores has score 0, and comes behind all others.
+     * GX_EUSAGE: the text of the error names the column. */
     GX_QUERY_BOOLEAN
 } gx_query_kind;
 
@@ -750,10 +754,13 @@ typedef struct gx_query {
      * mask, only documents of both. It is a filter of the engine's index, any number of queries may
      * share it, and it must stay open until the search returns. NULL: no filter of its own. */
     const gx_filter *filter;
+    /* Of GX_QUERY_BOOLEAN: how a condition id:@FILE is read, which the search does on the caller's
+     * thread. NULL: such a condition is refused. */
+    const struct gx_filter_options *filter_options;
 } gx_query;
 #define GX_TEXT_QUERY(text, len)                                                                                       \
     {                                                                                                                  \
-        sizeof(gx_query), GX_QUERY_TEXT, (text), (len), NULL, 0, NULL                                                  \
+        sizeof(gx_query), GX_QUERY_TEXT, (text), (len), NULL, 0, NULL, NULL                                            \
     }
 /* Make *q, of `size` bytes (sizeof), a query of that text. The text is not copied and must
  * outlive *q. */

@@ -81,6 +81,8 @@ static gx_status take_terms(gx_plan *out, const gx_plan *plan, const bool *kept,
     own.terms = NULL;
     own.parts = NULL;
     own.own_mask = NULL;
+    own.own_filter = NULL;
+    own.fill = false; /* a pass that finds fewer than k is repeated exactly */
     own.approximate = 0;
     own.initial_threshold = 0; /* it was one of whole scores */
     own.n_terms = 0;

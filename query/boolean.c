@@ -1,4 +1,4 @@
-#include "query/boolean.h"
+#include "query/boolean_state.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,39 +7,9 @@
 #include "engine/grow.h"
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
-#include "query/parse.h"
-
-typedef enum match_kind { MATCH_TERM, MATCH_AND, MATCH_OR, MATCH_NOT } match_kind;
 
 #define NONE UINT32_MAX
 #define MAX_LEAVES GX_PARSE_MAX_NODES /* terms of a query, repetitions included */
-
-typedef struct match {
-    match_kind kind;
-    uint32_t list;        /* of a term; UINT32_MAX: the index lacks it */
-    uint32_t first, last; /* children */
-    uint32_t next;
-} match;
-
-typedef struct scored {
-    size_t at, len; /* bytes[at, at + len) */
-    float weight;
-} scored;
-
-struct gx_boolean {
-    const gx_index *ix;
-    gx_op op; /* asked for; of a query that is flat, its own */
-    match *nodes;
-    size_t max_nodes, max_scored, max_bytes; /* capacities of nodes, scored and bytes */
-    uint32_t n_nodes, n_leaves, root;
-    bool flat;
-    bool only_scores; /* some terms add to scores and are not needed to match */
-    bool negated;     /* there are terms that do not score */
-    scored *scored;
-    uint32_t n_scored;
-    char *bytes;
-    size_t n_bytes;
-};
 
 typedef struct reading {
     gx_boolean *b;
@@ -59,7 +29,7 @@ static void fail_memory(reading *r)
         r->st = gx_fail(r->err, GX_ENOMEM, "no memory for a boolean query");
 }
 
-static uint32_t add_match(reading *r, match_kind kind, uint32_t list)
+static uint32_t add_match(reading *r, gx_match_kind kind, uint32_t list)
 {
     gx_boolean *b = r->b;
     if (r->st != GX_OK)
@@ -68,7 +38,7 @@ static uint32_t add_match(reading *r, match_kind kind, uint32_t list)
         fail_memory(r);
         return NONE;
     }
-    b->nodes[b->n_nodes] = (match){kind, list, NONE, NONE, NONE};
+    b->nodes[b->n_nodes] = (gx_match){.kind = kind, .list = list, .first = NONE, .last = NONE, .next = NONE};
     return b->n_nodes++;
 }
 
@@ -77,8 +47,8 @@ static void add_child(reading *r, uint32_t group, uint32_t child)
 {
     if (r->st != GX_OK || child == NONE)
         return;
-    match *g = &r->b->nodes[group], *c = &r->b->nodes[child];
-    const bool same = c->kind == g->kind && g->kind != MATCH_NOT;
+    gx_match *g = &r->b->nodes[group], *c = &r->b->nodes[child];
+    const bool same = c->kind == g->kind && g->kind != GX_MATCH_NOT;
     const uint32_t first = same ? c->first : child, last = same ? c->last : child;
     if (g->first == NONE)
         g->first = first;
@@ -92,8 +62,8 @@ static uint32_t close_group(const reading *r, uint32_t group)
 {
     if (r->st != GX_OK)
         return NONE;
-    const match *g = &r->b->nodes[group];
-    return g->kind != MATCH_NOT && g->first == g->last ? g->first : g->first == NONE ? NONE : group;
+    const gx_match *g = &r->b->nodes[group];
+    return g->kind != GX_MATCH_NOT && g->first == g->last ? g->first : g->first == NONE ? NONE : group;
 }
 
 /* ---- words ---- */
@@ -104,7 +74,7 @@ static bool add_scored(gx_boolean *b, const char *term, size_t len, float weight
         !gx_reserve(&b->scored, &b->max_scored, b->n_scored + (size_t)1, sizeof *b->scored))
         return false;
     memcpy(b->bytes + b->n_bytes, term, len);
-    b->scored[b->n_scored++] = (scored){b->n_bytes, len, weight};
+    b->scored[b->n_scored++] = (gx_scored_word){b->n_bytes, len, weight};
     b->n_bytes += len;
     return true;
 }
@@ -118,7 +88,8 @@ static bool take_term(void *user, const char *term, size_t len, size_t begin, si
                         MAX_LEAVES);
         return false;
     }
-    add_child(r, r->group, add_match(r, MATCH_TERM, r->b->ix->parts ? NONE : gx_index_find_term(r->b->ix, term, len)));
+    add_child(r, r->group,
+              add_match(r, GX_MATCH_TERM, r->b->ix->parts ? NONE : gx_index_find_term(r->b->ix, term, len)));
     if (r->negated)
         r->b->negated = true;
     else if (!add_scored(r->b, term, len, r->weight))
@@ -127,7 +98,7 @@ static bool take_term(void *user, const char *term, size_t len, size_t begin, si
 }
 
 /* Where the analysis splits the word its terms are a group of this kind. */
-static uint32_t read_word(reading *r, const gx_node *n, float weight, bool negated, match_kind kind)
+static uint32_t read_word(reading *r, const gx_node *n, float weight, bool negated, gx_match_kind kind)
 {
     r->word = n;
     r->weight = weight;
@@ -143,31 +114,40 @@ static uint32_t read_word(reading *r, const gx_node *n, float weight, bool negat
 
 /* ---- the tree ---- */
 
-static uint32_t read_node(reading *r, uint32_t node, float weight, bool negated, match_kind kind);
+static uint32_t read_node(reading *r, uint32_t node, float weight, bool negated, gx_match_kind kind);
 
 static uint32_t read_not(reading *r, uint32_t child, float weight)
 {
-    const uint32_t inner = read_node(r, child, weight, true, MATCH_AND);
+    const uint32_t inner = read_node(r, child, weight, true, GX_MATCH_AND);
     if (inner == NONE)
         return NONE;
-    const uint32_t node = add_match(r, MATCH_NOT, 0);
+    const uint32_t node = add_match(r, GX_MATCH_NOT, 0);
     add_child(r, node, inner);
     return node;
 }
 
 static uint32_t read_operands(reading *r, const gx_node *n, float weight, bool negated)
 {
-    const match_kind kind = n->kind == GX_NODE_AND ? MATCH_AND : MATCH_OR;
+    const gx_match_kind kind = n->kind == GX_NODE_AND ? GX_MATCH_AND : GX_MATCH_OR;
     const uint32_t group = add_match(r, kind, 0);
     for (uint32_t c = n->first; r->st == GX_OK && c != GX_NO_NODE; c = r->tree->nodes[c].next)
         add_child(r, group, read_node(r, c, weight, negated, kind));
     return close_group(r, group);
 }
 
+static bool has_terms(const gx_boolean *b, uint32_t node)
+{
+    const gx_match *n = &b->nodes[node];
+    bool has = n->kind == GX_MATCH_TERM;
+    for (uint32_t c = n->first; c != NONE && !has; c = b->nodes[c].next)
+        has = has_terms(b, c);
+    return has;
+}
+
 static uint32_t read_clauses(reading *r, const gx_node *n, float weight, bool negated)
 {
-    const match_kind side_by_side = r->b->op == GX_OP_AND ? MATCH_AND : MATCH_OR;
-    const uint32_t optional = add_match(r, side_by_side, 0), needed = add_match(r, MATCH_AND, 0);
+    const gx_match_kind side_by_side = r->b->op == GX_OP_AND ? GX_MATCH_AND : GX_MATCH_OR;
+    const uint32_t optional = add_match(r, side_by_side, 0), needed = add_match(r, GX_MATCH_AND, 0);
     bool required = false;
     for (uint32_t c = n->first; r->st == GX_OK && c != GX_NO_NODE; c = r->tree->nodes[c].next) {
         if (r->tree->nodes[c].occur == GX_OPTIONAL) {
@@ -175,7 +155,7 @@ static uint32_t read_clauses(reading *r, const gx_node *n, float weight, bool ne
         } else if (r->tree->nodes[c].occur == GX_EXCLUDED) {
             add_child(r, needed, read_not(r, c, weight));
         } else {
-            const uint32_t child = read_node(r, c, weight, negated, MATCH_AND);
+            const uint32_t child = read_node(r, c, weight, negated, GX_MATCH_AND);
             required = required || child != NONE;
             add_child(r, needed, child);
         }
@@ -183,12 +163,12 @@ static uint32_t read_clauses(reading *r, const gx_node *n, float weight, bool ne
     const uint32_t any = close_group(r, optional);
     if (!required)
         add_child(r, needed, any);
-    else if (any != NONE)
+    else if (any != NONE && has_terms(r->b, any)) /* optional conditions change nothing */
         r->b->only_scores = true;
     return close_group(r, needed);
 }
 
-static uint32_t read_node(reading *r, uint32_t node, float weight, bool negated, match_kind kind)
+static uint32_t read_node(reading *r, uint32_t node, float weight, bool negated, gx_match_kind kind)
 {
     if (r->st != GX_OK)
         return NONE;
@@ -202,6 +182,9 @@ static uint32_t read_node(reading *r, uint32_t node, float weight, bool negated,
     switch (n->kind) {
     case GX_NODE_WORD:
         return read_word(r, n, weight, negated, kind);
+    case GX_NODE_CONDITION:
+        r->b->selects = r->b->selects || !negated;
+        return add_match(r, GX_MATCH_CONDITION, n->condition);
     case GX_NODE_NOT:
         return read_not(r, n->first, weight);
     case GX_NODE_CLAUSES:
@@ -211,16 +194,129 @@ static uint32_t read_node(reading *r, uint32_t node, float weight, bool negated,
     }
 }
 
+/* ---- conditions to filters ---- */
+
+static bool mark_pure(gx_boolean *b, uint32_t node)
+{
+    bool pure = b->nodes[node].kind != GX_MATCH_TERM;
+    for (uint32_t c = b->nodes[node].first; c != NONE; c = b->nodes[c].next)
+        pure = mark_pure(b, c) && pure;
+    return b->nodes[node].pure = pure;
+}
+
+/* Append the items of a pure node of the piece that begins at `begin`; returns the node's, which is the last. */
+static uint32_t add_items(reading *r, uint32_t node, uint32_t begin)
+{
+    gx_boolean *b = r->b;
+    const gx_match n = b->nodes[node];
+    gx_filter_item item = {GX_FILTER_RANGE, NONE, NONE, n.list};
+    uint32_t last = NONE;
+    item.kind = n.kind == GX_MATCH_AND   ? GX_FILTER_AND
+                : n.kind == GX_MATCH_OR  ? GX_FILTER_OR
+                : n.kind == GX_MATCH_NOT ? GX_FILTER_NOT
+                                         : GX_FILTER_RANGE;
+    for (uint32_t c = n.first; c != NONE && r->st == GX_OK; c = b->nodes[c].next) {
+        const uint32_t child = add_items(r, c, begin);
+        if (r->st != GX_OK)
+            break;
+        *(last == NONE ? &item.first : &b->items[begin + last].next) = child;
+        last = child;
+    }
+    if (r->st == GX_OK && !gx_reserve(&b->items, &b->max_items, b->n_items + (size_t)1, sizeof *b->items))
+        fail_memory(r);
+    if (r->st != GX_OK)
+        return NONE;
+    b->items[b->n_items] = item;
+    return b->n_items++ - begin;
+}
+
+/* The number of the piece that is made of a pure node. */
+static uint32_t add_piece(reading *r, uint32_t node)
+{
+    gx_boolean *b = r->b;
+    const uint32_t begin = b->n_items;
+    if (r->st == GX_OK && !gx_reserve(&b->pieces, &b->max_pieces, b->n_pieces + (size_t)1, sizeof *b->pieces))
+        fail_memory(r);
+    add_items(r, node, begin);
+    if (r->st != GX_OK)
+        return NONE;
+    b->pieces[b->n_pieces] = (gx_piece){begin, b->n_items - begin};
+    return b->n_pieces++;
+}
+
+/* Greatest pure nodes below this one become filters. */
+static void replace_pure(reading *r, uint32_t node)
+{
+    gx_match *n = &r->b->nodes[node];
+    if (n->pure) {
+        const uint32_t number = add_piece(r, node);
+        *n = (gx_match){
+            .kind = GX_MATCH_FILTER, .list = number, .first = NONE, .last = NONE, .next = n->next, .pure = true};
+        return;
+    }
+    for (uint32_t c = n->first; c != NONE && r->st == GX_OK; c = r->b->nodes[c].next)
+        replace_pure(r, c);
+}
+
+/* Take the conditions out of the root that all results must meet. */
+static void take_required(reading *r)
+{
+    gx_boolean *b = r->b;
+    uint32_t pure = add_match(r, GX_MATCH_AND, 0), rest = add_match(r, GX_MATCH_AND, 0);
+    if (r->st != GX_OK)
+        return;
+    const bool series = b->nodes[b->root].kind == GX_MATCH_AND && !b->nodes[b->root].pure;
+    for (uint32_t c = series ? b->nodes[b->root].first : b->root, next; c != NONE; c = next) {
+        next = series ? b->nodes[c].next : NONE;
+        b->nodes[c].next = NONE;
+        add_child(r, b->nodes[c].pure ? pure : rest, c);
+    }
+    pure = close_group(r, pure);
+    b->root = close_group(r, rest);
+    if (pure != NONE)
+        b->required = add_piece(r, pure);
+}
+
+/* Whether all that match hold a term that scores. */
+static bool needs_term(const gx_boolean *b, uint32_t node)
+{
+    const gx_match *n = &b->nodes[node];
+    bool any = false, all = true;
+    if (n->kind == GX_MATCH_TERM)
+        return true;
+    for (uint32_t c = n->first; c != NONE; c = b->nodes[c].next) {
+        const bool needs = needs_term(b, c);
+        any = any || needs;
+        all = all && needs;
+    }
+    return n->kind == GX_MATCH_AND ? any : n->kind == GX_MATCH_OR && all;
+}
+
+static void divide(reading *r)
+{
+    gx_boolean *b = r->b;
+    if (b->root == NONE || r->st != GX_OK || b->tree.n_conditions == 0)
+        return;
+    mark_pure(b, b->root);
+    take_required(r);
+    if (r->st == GX_OK && b->root != NONE)
+        replace_pure(r, b->root);
+    if (r->st == GX_OK && (b->root != NONE || b->required != NONE))
+        b->fill = b->selects && (b->root == NONE || !needs_term(b, b->root));
+}
+
 /* ---- what the engines can run as it is ---- */
 
 static bool is_flat(const gx_boolean *b)
 {
+    if (b->root == NONE && b->required != NONE)
+        return true;
     if (b->only_scores || b->negated)
         return false;
-    if (b->root == NONE || b->nodes[b->root].kind == MATCH_TERM)
+    if (b->root == NONE || b->nodes[b->root].kind == GX_MATCH_TERM)
         return true;
     for (uint32_t c = b->nodes[b->root].first; c != NONE; c = b->nodes[c].next) {
-        if (b->nodes[c].kind != MATCH_TERM)
+        if (b->nodes[c].kind != GX_MATCH_TERM)
             return false;
     }
     return true;
@@ -229,9 +325,11 @@ static bool is_flat(const gx_boolean *b)
 /* The operator of a flat query. */
 static gx_op flat_op(const gx_boolean *b)
 {
-    if (b->op == GX_OP_AND_OR || b->root == NONE || b->nodes[b->root].kind == MATCH_TERM)
+    if (b->root == NONE && b->required != NONE)
+        return GX_OP_OR;
+    if (b->op == GX_OP_AND_OR || b->root == NONE || b->nodes[b->root].kind == GX_MATCH_TERM)
         return b->op;
-    return b->nodes[b->root].kind == MATCH_AND ? GX_OP_AND : GX_OP_OR;
+    return b->nodes[b->root].kind == GX_MATCH_AND ? GX_OP_AND : GX_OP_OR;
 }
 
 static gx_status check_and_or(const gx_query_tree *t, gx_error *err)
@@ -246,35 +344,36 @@ static gx_status check_and_or(const gx_query_tree *t, gx_error *err)
     return GX_OK;
 }
 
-static gx_status read_tree(gx_boolean *b, const gx_query_tree *tree, gx_error *err)
+static gx_status read_tree(gx_boolean *b, gx_error *err)
 {
-    reading r = {.b = b, .tree = tree, .err = err};
-    if (b->op == GX_OP_AND_OR && (r.st = check_and_or(tree, err)) != GX_OK)
+    reading r = {.b = b, .tree = &b->tree, .err = err};
+    if (b->op == GX_OP_AND_OR && (r.st = check_and_or(&b->tree, err)) != GX_OK)
         return r.st;
-    b->root = read_node(&r, tree->root, 1, false, MATCH_AND);
+    b->root = read_node(&r, b->tree.root, 1, false, GX_MATCH_AND);
+    divide(&r);
     if (r.st != GX_OK)
         return r.st;
-    if (b->n_scored == 0 && b->negated)
-        return gx_fail(err, GX_EUSAGE, "column 1: the query only excludes; at least one word to look for is expected");
+    if (b->n_scored == 0 && !b->selects && (b->negated || b->n_pieces))
+        return gx_fail(err, GX_EUSAGE,
+                       "column 1: the query only excludes; at least one word or condition to look for is expected");
     b->flat = is_flat(b);
     b->op = b->flat ? flat_op(b) : GX_OP_OR;
     return GX_OK;
 }
 
-gx_status gx_boolean_open(gx_boolean **out, const gx_index *ix, const char *text, size_t len, gx_op op, gx_error *err)
+gx_status gx_boolean_open(gx_boolean **out, const gx_index *ix, const gx_index *attributes, const char *text,
+                          size_t len, gx_op op, gx_error *err)
 {
-    gx_query_tree tree;
     *out = NULL;
     gx_boolean *b = calloc(1, sizeof *b);
     if (!b)
         return gx_fail(err, GX_ENOMEM, "no memory for a boolean query");
     b->ix = ix;
     b->op = op;
-    gx_status st = gx_query_parse(&tree, text, len, err);
-    if (st == GX_OK) {
-        st = read_tree(b, &tree, err);
-        gx_query_tree_free(&tree);
-    }
+    b->required = NONE;
+    gx_status st = gx_query_parse(&b->tree, attributes, text, len, err);
+    if (st == GX_OK)
+        st = read_tree(b, err);
     if (st != GX_OK)
         gx_boolean_close(b);
     else
@@ -286,79 +385,21 @@ void gx_boolean_close(gx_boolean *b)
 {
     if (!b)
         return;
+    for (uint32_t i = 0; b->filters && i < b->n_pieces; ++i)
+        gx_filter_close(b->filters[i]);
+    free(b->filters);
+    free(b->items);
+    free(b->pieces);
+    gx_query_tree_free(&b->tree);
     free(b->nodes);
     free(b->scored);
     free(b->bytes);
     free(b);
 }
 
-/* ---- the documents that match ---- */
-
-typedef struct matching {
-    const gx_boolean *b;
-    const gx_plan *plan;
-    size_t n_words;
-    gx_error *err;
-} matching;
-
-static void mark_list(const matching *m, uint32_t list, uint64_t *words)
+bool gx_boolean_is_flat(const gx_boolean *b)
 {
-    uint32_t docids[GX_MAX_BLOCK];
-    const uint32_t n_docs = m->b->ix->n_docs;
-    memset(words, 0, m->n_words * sizeof *words);
-    if (list == UINT32_MAX)
-        return;
-    const gx_list l = gx_index_list(m->b->ix, list);
-    for (uint32_t j = 0; j < l.n_blocks; ++j) {
-        const uint32_t n = gx_list_decode_docids(&l, j, docids);
-        for (uint32_t i = 0; i < n; ++i) {
-            if (docids[i] < n_docs)
-                words[docids[i] / 64] |= UINT64_C(1) << docids[i] % 64;
-        }
-    }
-}
-
-static void invert(const matching *m, uint64_t *words)
-{
-    const uint32_t tail = m->b->ix->n_docs % 64;
-    for (size_t w = 0; w < m->n_words; ++w)
-        words[w] = ~words[w];
-    if (tail)
-        words[m->n_words - 1] &= (UINT64_C(1) << tail) - 1;
-}
-
-/* The recursion is as deep as the tree, which the parser bounds. */
-static gx_status match_node(const matching *m, uint32_t node, uint64_t *words)
-{
-    const match *n = &m->b->nodes[node];
-    if (m->plan->cancel && m->plan->cancel(m->plan->user))
-        return gx_fail(m->err, GX_ECANCELLED, "the search was cancelled");
-    if (n->kind == MATCH_TERM) {
-        mark_list(m, n->list, words);
-        return GX_OK;
-    }
-    gx_status st = match_node(m, n->first, words);
-    if (n->kind == MATCH_NOT) {
-        invert(m, words);
-        return st;
-    }
-    uint64_t *other = st == GX_OK ? malloc((m->n_words + 1) * sizeof *other) : NULL;
-    if (st == GX_OK && !other)
-        st = gx_fail(m->err, GX_ENOMEM, "no memory for the documents of a boolean query");
-    for (uint32_t c = m->b->nodes[n->first].next; st == GX_OK && c != NONE; c = m->b->nodes[c].next) {
-        st = match_node(m, c, other);
-        for (size_t w = 0; st == GX_OK && w < m->n_words; ++w)
-            words[w] = n->kind == MATCH_AND ? words[w] & other[w] : words[w] | other[w];
-    }
-    free(other);
-    return st;
-}
-
-gx_status gx_boolean_match(const gx_boolean *b, const gx_plan *plan, uint64_t *words, gx_error *err)
-{
-    const matching m = {b, plan, ((size_t)b->ix->n_docs + 63) / 64, err};
-    memset(words, 0, m.n_words * sizeof *words);
-    return b->root == NONE ? GX_OK : match_node(&m, b->root, words);
+    return b->flat;
 }
 
 /* ---- plans ---- */
@@ -385,28 +426,31 @@ static gx_weighted_term *terms_of(const gx_boolean *b)
     return terms;
 }
 
-gx_status gx_query_plan_any(gx_query_plan *out, bool *flat, const gx_index *ix, const gx_collection_stats *stats,
-                            const gx_query *q, const gx_query_options *opt, gx_error *err)
+gx_status gx_query_plan_any(gx_query_plan *out, gx_boolean **boolean, const gx_index *ix,
+                            const gx_collection_stats *stats, const gx_query *q, const gx_query_options *opt,
+                            gx_error *err)
 {
     gx_query_options own = *opt;
     gx_boolean *b;
-    *flat = true;
+    *boolean = NULL;
     if (q->kind == GX_QUERY_TEXT)
         return gx_query_plan_text(out, ix, q->text, q->len, stats, opt, err);
     if (q->kind == GX_QUERY_TERMS)
         return gx_query_plan_make(out, q->terms, q->n_terms, stats, opt, err);
     if (q->kind != GX_QUERY_BOOLEAN)
         return gx_fail(err, GX_EUSAGE, "queries of kind %d do not exist", (int)q->kind);
-    gx_status st = gx_boolean_open(&b, ix, q->text, q->len, opt->op, err);
+    gx_status st = gx_boolean_open(&b, ix, ix, q->text, q->len, opt->op, err);
     if (st != GX_OK)
         return st;
     gx_weighted_term *terms = terms_of(b);
     own.op = b->op;
-    *flat = b->flat;
     st = terms ? gx_query_plan_make(out, terms, b->n_scored, stats, &own, err)
                : gx_fail(err, GX_ENOMEM, "no memory for a query of %u terms", b->n_scored);
     free(terms);
-    gx_boolean_close(b);
+    if (st == GX_OK)
+        *boolean = b;
+    else
+        gx_boolean_close(b);
     return st;
 }
 
@@ -415,7 +459,7 @@ static gx_status plan_boolean(gx_plan *out, gx_boolean **matches, const gx_index
 {
     gx_query_options own = *opt;
     gx_boolean *b;
-    gx_status st = gx_boolean_open(&b, ix, q->text, q->len, opt->op, err);
+    gx_status st = gx_boolean_open(&b, ix, ix, q->text, q->len, opt->op, err);
     if (st != GX_OK)
         return st;
     gx_weighted_term *terms = terms_of(b);
@@ -425,6 +469,8 @@ static gx_status plan_boolean(gx_plan *out, gx_boolean **matches, const gx_index
     if (st == GX_OK)
         st = plan_terms(out, ix, terms, b->n_scored, &own, err);
     free(terms);
+    if (st == GX_OK && (st = gx_boolean_make_filters(b, out, ix, q, err)) != GX_OK)
+        gx_plan_free(out);
     if (st == GX_OK && !b->flat)
         *matches = b;
     else
@@ -467,7 +513,7 @@ static void put_words(const gx_query_tree *t, uint32_t node, char *words, size_t
 gx_status gx_boolean_words(char **out, size_t *out_len, const char *text, size_t len, gx_error *err)
 {
     gx_query_tree tree;
-    const gx_status st = gx_query_parse(&tree, text, len, err);
+    const gx_status st = gx_query_parse(&tree, NULL, text, len, err);
     *out = NULL;
     *out_len = 0;
     if (st != GX_OK)

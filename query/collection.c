@@ -416,9 +416,32 @@ static gx_status bind_parts(gx_part_plans **out, const gx_index *ix, gx_query_pl
     return GX_OK;
 }
 
+/* A part whose documents a filter of the collection selects. */
+typedef struct part_leaf {
+    const gx_part_engines *e;
+    uint32_t part;
+} part_leaf;
+
+static gx_status evaluate_leaf(void *user, const gx_filter *f, uint64_t *words, gx_error *err)
+{
+    const part_leaf *l = user;
+    const gx_part *part = &l->e->ix->parts->parts[l->part];
+    if (!l->e->joined)
+        return gx_filter_evaluate(f->parts[l->part], words, NULL, err);
+    uint64_t *whole = malloc(((size_t)l->e->ix->n_docs / 64 + 1) * sizeof *whole);
+    gx_status st = whole ? gx_filter_evaluate(f, whole, NULL, err)
+                         : gx_fail(err, GX_ENOMEM, "no memory for the documents of a boolean query");
+    if (st == GX_OK) {
+        memset(words, 0, ((size_t)part->ix->n_docs + 63) / 64 * sizeof *words);
+        gx_part_scatter(part, whole, words);
+    }
+    free(whole);
+    return st;
+}
+
 /* What of a boolean query matches, as masks of the parts. */
-static gx_status match_parts(gx_mask ***out, const gx_part_engines *e, const gx_query *q, const gx_query_options *opt,
-                             const gx_plan *plan, gx_error *err)
+static gx_status match_parts(gx_mask ***out, const gx_part_engines *e, const gx_boolean *whole, const gx_query *q,
+                             const gx_query_options *opt, const gx_plan *plan, gx_error *err)
 {
     gx_mask **masks = calloc(e->n, sizeof *masks);
     uint64_t *words = alloc_words(e);
@@ -428,9 +451,11 @@ static gx_status match_parts(gx_mask ***out, const gx_part_engines *e, const gx_
         const gx_mask *allowed = opt->mask ? opt->mask->parts[i] : e->live[i];
         const gx_index *part = e->ix->parts->parts[i].ix;
         gx_boolean *b;
-        if ((st = gx_boolean_open(&b, part, q->text, q->len, opt->op, err)) != GX_OK)
+        part_leaf leaf = {e, i};
+        const gx_boolean_leaves leaves = {whole, evaluate_leaf, &leaf};
+        if ((st = gx_boolean_open(&b, part, NULL, q->text, q->len, opt->op, err)) != GX_OK)
             break;
-        st = gx_boolean_match(b, plan, words, err);
+        st = gx_boolean_match(b, plan, &leaves, words, err);
         gx_boolean_close(b);
         for (size_t w = 0; allowed && st == GX_OK && w * 64 < part->n_docs; ++w)
             words[w] &= gx_mask_word(allowed, w);
@@ -445,8 +470,8 @@ static gx_status match_parts(gx_mask ***out, const gx_part_engines *e, const gx_
     return st;
 }
 
-gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *e, const gx_query *q,
-                       const gx_query_options *opt, gx_error *err)
+gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *e, const gx_index *whole,
+                       const gx_query *q, const gx_query_options *opt, gx_error *err)
 {
     const gx_index *ix = e->ix;
     if (e->single && q->kind != GX_QUERY_BOOLEAN) {
@@ -462,23 +487,27 @@ gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *
                                        .unit = find_unit,
                                        .user = &ids};
     gx_query_plan query;
-    bool flat;
+    gx_boolean *b;
     *matches = NULL;
-    gx_status st = gx_query_plan_any(&query, &flat, ix, &stats, q, opt, err);
+    gx_status st = gx_query_plan_any(&query, &b, whole, &stats, q, opt, err);
     if (st == GX_OK && ids.failed) {
         gx_query_plan_free(&query);
         st = gx_fail(err, GX_ENOMEM, "no memory for the terms of a query");
     }
     if (st != GX_OK) {
         free(ids.many);
+        gx_boolean_close(b);
         return st;
     }
     gx_plan plan = gx_query_plan_summary(&query, ix);
     st = bind_parts(&plan.parts, ix, &query, plan.op == GX_OP_AND_OR ? GX_OP_AND : plan.op,
                     ids.many ? ids.many : ids.few, err);
     free(ids.many);
-    if (st == GX_OK && !flat)
-        st = match_parts(matches, e, q, opt, &plan, err);
+    if (st == GX_OK && b)
+        st = gx_boolean_make_filters(b, &plan, whole, q, err);
+    if (st == GX_OK && b && !gx_boolean_is_flat(b))
+        st = match_parts(matches, e, b, q, opt, &plan, err);
+    gx_boolean_close(b);
     if (st != GX_OK) {
         gx_plan_free(&plan);
         return st;
@@ -593,11 +622,12 @@ static uint32_t least_score(uint64_t key, const gx_part *part)
     return gx_key_score(key) + (gx_key_docid(key) < part->base);
 }
 
-/* Part i's mask and filter of a plan. */
+/* Part i's mask and filter of a plan, and whether it is to be filled. */
 static void give_documents(const gx_part_sessions *s, const gx_plan *plan, uint32_t i, gx_plan *here)
 {
     here->mask = plan->mask ? plan->mask->parts[i] : s->e->live[i];
     here->filter = plan->filter && !s->e->joined ? plan->filter->parts[i] : NULL; /* joined: in the mask */
+    here->fill = plan->fill;
 }
 
 /* Plan i as part p runs it; NULL: it finds nothing there. */

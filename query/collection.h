@@ -68,9 +68,9 @@ void gx_part_masks_close(gx_mask **masks, uint32_t n); /* accepts NULL */
 
 /* The plan of a query, which has parts unless it is one of e->single; and of a boolean query that needs
  * it the masks of what matches among the documents of `mask` (NULL: all); *matches is NULL where no
- * mask is needed. Statuses of gx_engine_plan. */
-gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *e, const gx_query *q,
-                       const gx_query_options *opt, gx_error *err);
+ * mask is needed. whole: the collection, of which filters are. Statuses of gx_engine_plan. */
+gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *e, const gx_index *whole,
+                       const gx_query *q, const gx_query_options *opt, gx_error *err);
 
 typedef struct gx_part_sessions gx_part_sessions; /* of one thread */
 gx_status gx_part_sessions_open(gx_part_sessions **out, gx_part_engines *e, gx_error *err);

@@ -87,6 +87,15 @@ static gx_status read_lists(gx_counter *c, const gx_plan *plan, bool any, bool a
     return GX_OK;
 }
 
+/* Every document matches that is allowed. */
+static void set_all(gx_counter *c)
+{
+    const uint32_t tail = c->ix->n_docs % 64;
+    memset(c->any, 0xff, c->n_words * sizeof *c->any);
+    if (tail)
+        c->any[c->n_words - 1] = (UINT64_C(1) << tail) - 1;
+}
+
 static void keep_allowed(gx_counter *c, uint64_t *words, const gx_mask *mask, const uint64_t *selected)
 {
     for (size_t w = 0; mask && w < c->n_words; ++w)
@@ -101,9 +110,13 @@ gx_status gx_count_any_and_all(gx_counter *c, const gx_plan *plan, uint64_t *any
         *any = 0;
     if (all)
         *all = 0;
-    if (plan->n_terms == 0)
+    if (plan->n_terms == 0 && !plan->fill)
         return GX_OK;
-    gx_status st = read_lists(c, plan, any, all, err);
+    gx_status st = GX_OK;
+    if (plan->fill)
+        set_all(c);
+    else
+        st = read_lists(c, plan, any, all, err);
     if (st == GX_OK && plan->filter)
         st = gx_filter_evaluate(plan->filter, c->one, NULL, err);
     if (st != GX_OK)

@@ -11,8 +11,8 @@ gx_status gx_counter_open(gx_counter **out, const gx_index *ix, gx_error *err);
 void gx_counter_close(gx_counter *c);
 
 /* Of the documents that the plan's mask allows, those that hold any of its terms, and those that
- * hold all, whatever its operator. Either is NULL where it is not asked for, which saves time. GX_ECANCELLED
- * when the plan's cancel function says so. */
+ * hold all, whatever its operator; of a plan that is to be filled, `any` is of all that are allowed. Either
+ * is NULL where it is not asked for, which saves time. GX_ECANCELLED when the plan's cancel function says so. */
 gx_status gx_count_any_and_all(gx_counter *c, const gx_plan *plan, uint64_t *any, uint64_t *all, gx_error *err);
 
 /* The documents that gx_count_any_and_all has counted: a bit a document, of those that hold any term or of

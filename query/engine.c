@@ -351,7 +351,8 @@ static gx_status mask_matches(gx_plan *plan, gx_engine *en, const gx_boolean *ma
     uint64_t *words = malloc((n_words + 1) * sizeof *words);
     if (!words)
         return gx_fail(err, GX_ENOMEM, "no memory for the documents of a boolean query");
-    gx_status st = gx_boolean_match(match, plan, words, err);
+    const gx_boolean_leaves leaves = {match, NULL, NULL};
+    gx_status st = gx_boolean_match(match, plan, &leaves, words, err);
     for (size_t w = 0; st == GX_OK && plan->mask && w < n_words; ++w)
         words[w] &= gx_mask_word(plan->mask, w);
     if (st == GX_OK && (st = gx_mask_open(&plan->own_mask, en, words, err)) == GX_OK)
@@ -365,13 +366,13 @@ static gx_status plan_parts(gx_plan *out, gx_engine *en, const gx_query *q, cons
     gx_plan plan;
     gx_mask **matches;
     gx_status st = gx_engine_check_mask(en, opt->mask, err);
-    if (st != GX_OK || (st = gx_part_plan(&plan, &matches, en->parts, q, opt, err)) != GX_OK)
+    if (st != GX_OK || (st = gx_part_plan(&plan, &matches, en->parts, en->ix, q, opt, err)) != GX_OK)
         return st;
     if (matches && (st = gx_mask_of_parts(&plan.own_mask, en, matches, err)) != GX_OK) {
         gx_plan_free(&plan);
         return st;
     }
-    plan.filter = q->filter;
+    plan.filter = plan.own_filter ? plan.own_filter : q->filter;
     if (matches)
         plan.mask = plan.own_mask;
     *out = plan;
@@ -389,7 +390,7 @@ gx_status gx_engine_plan(gx_plan *out, gx_engine *en, const gx_query *q, const g
     gx_status st = gx_plan_query(&plan, &match, en->ix, q, opt, err);
     if (st != GX_OK)
         return st;
-    plan.filter = q->filter;
+    plan.filter = plan.own_filter ? plan.own_filter : q->filter;
     if (match) {
         if ((st = gx_engine_check_mask(en, plan.mask, err)) == GX_OK)
             st = mask_matches(&plan, en, match, err);

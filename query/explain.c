@@ -88,10 +88,9 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *gi
         return st;
     const gx_preset_info *preset = gx_preset_get(opt.preset);
     opt.op = GX_OP_OR; /* AND would drop all terms when one is unknown; of a boolean query the text has the operators */
-    bool flat;
     gx_query_plan whole = {0}; /* of a collection */
     const gx_collection_stats stats = gx_collection_stats_of(ix);
-    if (ix->parts && (st = gx_query_plan_any(&whole, &flat, ix, &stats, &query, &opt, err)) == GX_OK)
+    if (ix->parts && (st = gx_query_plan_any(&whole, &match, ix, &stats, &query, &opt, err)) == GX_OK)
         plan = gx_query_plan_summary(&whole, ix);
     else if (!ix->parts)
         st = gx_plan_query(&plan, &match, ix, &query, &opt, err);

@@ -7,14 +7,15 @@
 
 #include "engine/grow.h"
 #include "engine/status.h"
-#include "query/scanner.h"
 
 #define DELIMITERS "()\"^" /* and blanks */
+#define NO_FIELDS "fields cannot be searched; write \\: for a colon in a word"
 
 typedef struct parser {
+    const gx_index *ix;
     gx_scanner in;
     uint32_t depth;
-    size_t max_nodes; /* of the tree: its capacity */
+    size_t max_nodes, max_conditions; /* of the tree: capacities */
     size_t n_word_bytes;
     gx_query_tree tree;
 } parser;
@@ -64,12 +65,6 @@ static bool read_word(parser *p, uint32_t node, bool quoted)
                 gx_scan_refuse(&p->in, column, "a character is expected after the backslash");
                 return false;
             }
-        } else if (!quoted && gx_scan_is_next(&p->in, ':') && p->n_word_bytes > n->word && p->in.at + 1 < p->in.len &&
-                   !gx_is_blank(p->in.text[p->in.at + 1])) {
-            gx_scan_refuse(&p->in, n->column,
-                           "fields cannot be searched: this index format has one text for each document; a filter "
-                           "(--filter) selects by attributes; write \\: for a colon");
-            return false;
         }
         do { /* a whole character */
             p->tree.words[p->n_word_bytes++] = gx_scan_peek(&p->in);
@@ -78,6 +73,37 @@ static bool read_word(parser *p, uint32_t node, bool quoted)
     }
     n->len = p->n_word_bytes - n->word;
     return true;
+}
+
+/* Where the colon is that makes a condition of the word that begins here; 0: nowhere. */
+static size_t find_colon(const gx_scanner *s)
+{
+    for (size_t i = s->at; i + 1 < s->len && !gx_ends_word(DELIMITERS, s->text[i]); ++i) {
+        if (s->text[i] == '\\')
+            ++i;
+        else if (s->text[i] == ':' && i > s->at)
+            return gx_is_blank(s->text[i + 1]) ? 0 : i;
+    }
+    return 0;
+}
+
+static uint32_t parse_condition(parser *p)
+{
+    gx_query_tree *t = &p->tree;
+    const uint32_t node = add_node(p, GX_NODE_CONDITION, p->in.column);
+    if (node == GX_NO_NODE)
+        return node;
+    if (!gx_reserve(&t->conditions, &p->max_conditions, t->n_conditions + (size_t)1, sizeof *t->conditions)) {
+        p->in.st = gx_fail(p->in.err, GX_ENOMEM, "no memory for a query of %u conditions", t->n_conditions + 1);
+        return GX_NO_NODE;
+    }
+    p->in.delimiters = GX_CONDITION_DELIMITERS "^";
+    const bool good = gx_scan_condition(&p->in, p->ix, " (" NO_FIELDS ")", &t->conditions[t->n_conditions], &t->values);
+    p->in.delimiters = DELIMITERS;
+    if (good && gx_scan_is_next(&p->in, '^'))
+        gx_scan_refuse(&p->in, p->in.column, "a condition adds nothing to the score, and has no weight");
+    t->nodes[node].condition = t->n_conditions++;
+    return p->in.st == GX_OK ? node : GX_NO_NODE;
 }
 
 /* At the opening quote. */
@@ -124,6 +150,11 @@ static uint32_t parse_primary(parser *p)
     case '+':
         return gx_scan_refuse(&p->in, column, "a word or ( is expected, not %c", gx_scan_peek(&p->in));
     default: {
+        const size_t colon = find_colon(&p->in);
+        if (colon && memchr(p->in.text + p->in.at, '\\', colon - p->in.at))
+            return gx_scan_refuse(&p->in, column, "%s", NO_FIELDS);
+        if (colon)
+            return parse_condition(p);
         const uint32_t node = add_node(p, GX_NODE_WORD, column);
         return node != GX_NO_NODE && read_word(p, node, false) ? node : GX_NO_NODE;
     }
@@ -256,15 +287,15 @@ static uint32_t parse_clauses(parser *p, uint32_t open)
     --p->depth;
     gx_node *only = &p->tree.nodes[last];
     if (p->tree.nodes[node].first != last || only->occur != GX_OPTIONAL || only->boost != 1 ||
-        only->kind == GX_NODE_NOT)
+        only->kind == GX_NODE_NOT || (only->kind == GX_NODE_CONDITION && gx_scan_is_next(&p->in, '^')))
         return node;
-    only->column = only->kind == GX_NODE_WORD ? only->column : open;
+    only->column = only->kind == GX_NODE_WORD || only->kind == GX_NODE_CONDITION ? only->column : open;
     return last;
 }
 
-gx_status gx_query_parse(gx_query_tree *out, const char *text, size_t len, gx_error *err)
+gx_status gx_query_parse(gx_query_tree *out, const gx_index *ix, const char *text, size_t len, gx_error *err)
 {
-    parser p = {.in = {text, len, .column = 1, .delimiters = DELIMITERS, .prefix = "", .err = err}};
+    parser p = {.ix = ix, .in = {text, len, .column = 1, .delimiters = DELIMITERS, .prefix = "", .err = err}};
     p.tree.words = malloc(len + 1);
     if (!p.tree.words)
         return gx_fail(err, GX_ENOMEM, "no memory for a query of %zu bytes", len);
@@ -280,6 +311,8 @@ void gx_query_tree_free(gx_query_tree *t)
 {
     free(t->nodes);
     free(t->words);
+    free(t->conditions);
+    free(t->values.p);
     *t = (gx_query_tree){0};
 }
 
@@ -299,13 +332,24 @@ static void put_word(FILE *out, const char *word, size_t len)
     }
 }
 
+static void put_condition(FILE *out, const gx_query_tree *t, const gx_condition *c)
+{
+    gx_bytes text = {0};
+    if (gx_condition_append(&text, c, t->values.p))
+        fwrite(text.p, 1, text.n, out);
+    free(text.p);
+}
+
 static void put_node(FILE *out, const gx_query_tree *t, uint32_t node, bool root)
 {
     const gx_node *n = &t->nodes[node];
     const char *between = n->kind == GX_NODE_AND ? " AND " : n->kind == GX_NODE_OR ? " OR " : " ";
-    const bool group = !root && n->kind != GX_NODE_WORD && n->kind != GX_NODE_NOT;
+    const bool leaf = n->kind == GX_NODE_WORD || n->kind == GX_NODE_CONDITION;
+    const bool group = !root && !leaf && n->kind != GX_NODE_NOT;
     if (n->kind == GX_NODE_WORD)
         put_word(out, t->words + n->word, n->len);
+    else if (n->kind == GX_NODE_CONDITION)
+        put_condition(out, t, &t->conditions[n->condition]);
     fputs(n->kind == GX_NODE_NOT ? "NOT " : group ? "(" : "", out);
     for (uint32_t c = n->first; c != GX_NO_NODE; c = t->nodes[c].next) {
         fputs(c == n->first ? "" : between, out);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "engine/gpuidx_advanced.h"
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
 #include "index/collection.h"
@@ -288,9 +289,11 @@ gx_status gx_plan_make_ids(gx_plan *out, const gx_index *ix, const uint32_t *ids
 void gx_plan_free(gx_plan *plan)
 {
     gx_mask_close(plan->own_mask);
+    gx_filter_close(plan->own_filter);
     gx_part_plans_free(plan->parts);
     plan->parts = NULL;
     plan->own_mask = NULL;
+    plan->own_filter = NULL;
     free(plan->terms);
     plan->terms = NULL;
     plan->n_terms = 0;

@@ -68,6 +68,10 @@ typedef struct gx_plan {
      * (gx_executor.takes_filter); of others, `mask` has the filter's documents and filter is NULL. */
     const gx_filter *filter;
     const gx_mask *filter_mask;
+    gx_filter *own_filter; /* that filter, where gx_plan_free closes it: of a boolean query's conditions; else NULL */
+    /* All documents of `mask` and `filter`, one of which there is, match. Where fewer than k of them hold
+     * one of the terms, gx_session_run adds others with score 0, by rising docid. */
+    bool fill;
     gx_scorer norm;
     gx_plan_term *terms; /* [n_terms], by rising df, then rising list; the plan's own */
     bool (*cancel)(void *user);

@@ -18,6 +18,7 @@
 #include "query/collection.h"
 #include "query/count.h"
 #include "query/engine.h"
+#include "query/fill.h"
 #include "query/topk.h"
 
 struct gx_session {
@@ -535,6 +536,8 @@ gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hit
         st = gx_engine_check_mask(s->en, plans[i].mask, err);
     if (st == GX_OK)
         st = (s->en->cache ? run_missed : run_any_plans)(s, plans, n, hits, err);
+    for (uint32_t i = 0; st == GX_OK && i < n && !s->parts; ++i) /* parts are filled by their own sessions */
+        st = gx_fill(s->en->ix, &plans[i], &hits[i], err);
     for (uint32_t i = 0; st == GX_OK && i < n; ++i) {
         for (uint32_t j = 0; plans[i].base && j < hits[i].n; ++j)
             hits[i].keys[j] = gx_key_rebase(hits[i].keys[j], plans[i].base);
@@ -607,7 +610,7 @@ static gx_status match_in_file(gx_session *s, const gx_plan *plan, uint64_t *wor
     const bool of_all = gx_count_is_of_all(plan, all);
     const size_t bytes = ((size_t)s->en->ix->n_docs + 63) / 64 * sizeof *words;
     *n = of_all ? all : any;
-    if (words && plan->n_terms)
+    if (words && (plan->n_terms || plan->fill))
         memcpy(words, (of_all ? gx_counter_all : gx_counter_any)(s->counter), bytes);
     else if (words)
         memset(words, 0, bytes);

@@ -317,8 +317,12 @@ static int keep_matches(const cli_args *a, const gx_index *ix, uint64_t *words)
     gx_mask *mask = NULL;
     gx_error err = {0};
     uint32_t n = 0, *docids = malloc(k * sizeof *docids);
-    const gx_query query = {
-        .size = sizeof query, .kind = cli_query_kind(cli_choice(a, "syntax")), .text = text, .len = strlen(text)};
+    const gx_filter_options ids = {sizeof ids, document_filter_read_ids, (void *)&ix};
+    const gx_query query = {.size = sizeof query,
+                            .kind = cli_query_kind(cli_choice(a, "syntax")),
+                            .text = text,
+                            .len = strlen(text),
+                            .filter_options = &ids};
     const gx_results results = {.size = sizeof results, .docids = docids, .n_hits = &n};
     cpu.kind = GX_ENGINE_CPU;
     o.op = (gx_op)cli_choice(a, "op");

@@ -107,16 +107,15 @@ static gx_status read_ids(const char *path, const gx_index *ix, uint64_t *words,
     return st;
 }
 
-/* For gx_filter_open: what an expression's id:@FILE means. */
-static gx_status read_expression_ids(void *user, const char *path, uint64_t *words, gx_error *err)
+gx_status document_filter_read_ids(void *user, const char *path, uint64_t *words, gx_error *err)
 {
-    return read_ids(path, user, words, err);
+    return read_ids(path, *(gx_index *const *)user, words, err);
 }
 
 /* The documents that the expression selects. */
 static gx_status evaluate(const char *expression, const gx_index *ix, uint64_t *words, gx_error *err)
 {
-    const gx_filter_options options = {sizeof options, read_expression_ids, (void *)ix};
+    const gx_filter_options options = {sizeof options, document_filter_read_ids, (void *)&ix};
     gx_filter *filter;
     gx_status st = gx_filter_open(&filter, ix, expression, strlen(expression), &options, err);
     if (st == GX_OK)

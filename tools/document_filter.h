@@ -28,6 +28,10 @@ int document_filter_read(document_filter *out, const gx_index *ix, const char *o
                          const char *expression);
 void document_filter_free(document_filter *f);
 
+/* gx_filter_options.read_ids of an index, whose address is at user: a `gx_index *const *`. It reads the file
+ * at each call. */
+gx_status document_filter_read_ids(void *user, const char *path, uint64_t *words, gx_error *err);
+
 /* How filters of the queries of a log read id:@FILE: each file once, when it is first named. */
 typedef struct id_files {
     const gx_index *ix;

@@ -50,6 +50,7 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         .engine = cli_engine_options(a),
         .options = cli_query_options(a),
         .kind = cli_query_kind(cli_choice(a, "syntax")),
+        .ids = {sizeof(gx_filter_options), document_filter_read_ids, &k->ix},
         .format = (out_format)cli_choice(a, "format"),
         .explain = cli_switch(a, "explain"),
         .snippets = cli_choice(a, "snippets") == 0,
@@ -195,11 +196,11 @@ static int keep_last(ask *k, const char *text, size_t len)
 }
 
 /* Tell the parts of the query that could not be searched for, which a person may not notice. */
-static void say_what_is_lost(const ask *k, const gx_highlighter *h, const char *text, size_t len)
+static void say_what_is_lost(const ask *k, const gx_highlighter *h, const char *text, size_t len, uint32_t n_hits)
 {
     if (k->format != OUT_HUMAN)
         return;
-    if (gx_highlighter_n_terms(h) == 0) {
+    if (gx_highlighter_n_terms(h) == 0 && n_hits == 0) { /* a query of conditions has matches without terms */
         bool blank = true;
         for (size_t i = 0; i < len; ++i)
             blank = blank && (unsigned char)text[i] <= ' ';
@@ -216,7 +217,8 @@ static void say_what_is_lost(const ask *k, const gx_highlighter *h, const char *
 /* The last query as it is searched: with its terms added where RM3 expands it. */
 static gx_query last_query(const ask *k)
 {
-    gx_query q = {.size = sizeof q, .kind = k->last_kind, .text = k->last, .len = k->last_len};
+    gx_query q = {
+        .size = sizeof q, .kind = k->last_kind, .text = k->last, .len = k->last_len, .filter_options = &k->ids};
     if (k->expanded) {
         q.kind = GX_QUERY_TERMS;
         q.terms = k->expanded;
@@ -434,7 +436,7 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
         }
         code = print(k, &answer);
         if (h)
-            say_what_is_lost(k, h, text, len);
+            say_what_is_lost(k, h, text, len, *n_hits);
     }
     gx_highlighter_close(h);
     gx_facets_close(facets);

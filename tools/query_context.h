@@ -19,7 +19,8 @@ typedef struct ask {
     gx_query_options options; /* whose mask is the filter's, on this engine */
     gx_rm3_options rm3;       /* fb_docs 0: queries are not expanded */
     document_filter filter;
-    facet_list facets; /* what is counted beside each answer; n 0: nothing */
+    gx_filter_options ids; /* how id:@FILE in a boolean query is read */
+    facet_list facets;     /* what is counted beside each answer; n 0: nothing */
     gx_mask *mask;
     hybrid both;         /* of --engine=hybrid */
     gx_service *service; /* answers with --engine=hybrid; NULL: the session does */

@@ -43,13 +43,13 @@ static gx_status plan_filtered(gx_replay_worker *w, uint32_t i, gx_session *sess
     if (q->filter_len)
         st = gx_filter_open(&w->filters[i], w->r->ix, w->bytes + q->filter, q->filter_len, w->r->opt->filter_options,
                             err);
-    if (st != GX_OK && st != GX_ENOMEM) /* a file of ids that is not there is the query's fault, too */
-        st = GX_EUSAGE;
     gx_query query;
     if (st == GX_OK)
         st = gx_replay_query_of(w, i, &query, err);
     if (st == GX_OK)
         st = plan_query(w, &w->plans[i], &query, session, en, err);
+    if (st == GX_ENOTFOUND || st == GX_EIO || st == GX_EINPUT) /* a file of ids that cannot be read is its fault, too */
+        st = GX_EUSAGE;
     if (st != GX_OK) {
         gx_filter_close(w->filters[i]);
         w->filters[i] = NULL;

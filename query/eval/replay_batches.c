@@ -60,7 +60,8 @@ gx_status gx_replay_query_of(gx_replay_worker *w, uint32_t i, gx_query *out, gx_
                       .kind = w->r->opt->kind,
                       .text = w->bytes + q->text,
                       .len = q->len,
-                      .filter = w->filters[i]};
+                      .filter = w->filters[i],
+                      .filter_options = w->r->opt->filter_options};
     if (!q->weighted)
         return GX_OK;
     const gx_status st = gx_grow(&w->vector, &w->max_vector, q->n_terms, sizeof *w->vector, err);

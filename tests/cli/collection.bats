@@ -210,6 +210,21 @@ for line in sys.stdin:
     [ "$status" -ne 0 ]
 }
 
+@test "what is deleted may be said by conditions in a boolean query" {
+    parts
+    first=$("$GPUIDX" query here -q --engine=cpu -k 1 -f tsv gpu | cut -f2)
+    before=$("$GPUIDX" query here -q --engine=cpu -k 1000 -f tsv gpu | wc -l)
+    ask delete here --syntax=boolean --query "gpu AND id:$first"
+    exits 0
+    complains '1 deleted'
+    printf '%s\n' "$first" >gone
+    [ "$("$GPUIDX" query here -q --engine=cpu -k 1000 -f tsv --syntax=boolean "gpu OR id:$first" | wc -l)" -eq \
+        $((before - 1)) ]
+    ask delete here --syntax=boolean --query 'nowhere OR id:@gone'
+    exits 0
+    [ "$("$GPUIDX" query here -q --engine=cpu -k 1000 -f tsv gpu | wc -l)" -eq $((before - 1)) ]
+}
+
 @test "everything can be deleted, and documents added again" {
     parts
     "$GPUIDX" query here -q --engine=cpu -k 1000 -f tsv gpu >before

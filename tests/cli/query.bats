@@ -486,7 +486,62 @@ ids() { # of a query's results, in the order of their names
     printf '1\tblocks title:x\n' >queries
     ask replay -q --engine=cpu --syntax=boolean "$TINY" queries
     exits 3
-    complains 'queries:1: column 8: fields cannot be searched'
+    complains "queries:1: column 8: the index has no attribute 'title', nor any other (fields cannot be searched"
+}
+
+@test "conditions stand in boolean queries where words may" {
+    build_years
+    bool() { ids --syntax=boolean "$@"; }
+    [ "$(bool years.gx 'word AND year:[2002 TO 2003]')" = 'y2 y3 ' ]
+    [ "$(bool years.gx '+word +year:>2001 -price:>=3.5')" = 'y2 ' ]
+    [ "$(bool years.gx '+word -has:year')" = 'none ' ]
+    [ "$(bool years.gx '(word AND year:2001) OR (word AND cat:"c 1" AND NOT year:2001)')" = "$(ids --filter \
+        'year:2001 OR cat:"c 1"' years.gx word)" ]
+    [ "$(bool --filter 'year:<2003' years.gx 'word AND year:>2001')" = 'y2 ' ]
+    printf 'y1\ny3\n' >list
+    [ "$(bool years.gx 'word AND id:@list AND NOT id:y1')" = 'y3 ' ]
+    [ "$(bool years.gx 'nowhere OR year:2002')" = 'y2 ' ]
+    ask query -q --engine=cpu --syntax=boolean --facet=year:all years.gx 'year:>2001'
+    exits 0
+    says ' 0.0000  y2'
+    says '2 matches'
+    [[ $output != *'nothing is left'* ]]
+    ask query -q --engine=cpu --syntax=boolean --explain years.gx '+year:2002 word'
+    says 'sum of impacts'
+    run "$GPUIDX" query -q --engine=cpu --syntax=boolean -f tsv years.gx <<<$'word AND year:2002\nyear:2003 AND word'
+    [ "$(cut -f2 <<<"$output" | tr '\n' ' ')" = 'y2 y3 ' ]
+}
+
+@test "mistakes in the conditions of boolean queries are told with their column" {
+    build_years
+    for case in "word AND yaer:2001|column 10: the index has no attribute 'yaer'; did you mean year?" \
+        'word year:two|column 11: year is of type int' 'word year:[2001|column 16: TO is expected' \
+        'year:2001^2|column 10: a condition adds nothing to the score' '-year:2001|column 1: the query only excludes' \
+        'title:word|column 1: the index has no attribute '; do
+        ask query -q --engine=cpu --syntax=boolean years.gx -- "${case%%|*}"
+        exits 2
+        complains "${case#*|}"
+    done
+    ask query -q --engine=cpu --syntax=boolean years.gx 'word AND id:@nowhere'
+    complains 'cannot open nowhere, a file of document ids'
+    ask query -q --engine=cpu --syntax=boolean --op=and-or years.gx 'word year:2001'
+    exits 2
+    complains 'column 6: only words side by side'
+    ask query -q --engine=cpu --syntax=boolean years.gx "$(printf '(year:1 OR %.0s' $(seq 10000))"
+    exits 2
+    complains 'nested deeper than 64 levels'
+}
+
+@test "a replay answers conditions in boolean queries, and verifies them" {
+    build_years
+    printf 'y1\ny3\n' >list
+    printf '%s\n' '1	word AND year:>2001' '2	word OR price:<1' '3	cat:c' '4	+id:@list word' \
+        '5	(word AND has:cat) OR id:y2' '6	word AND id:@nowhere' >queries
+    ask replay -q --engine=cpu --syntax=boolean --verify=1 --on-error=skip --run=run years.gx queries
+    exits 0
+    complains 'queries:6: cannot open nowhere'
+    [ "$(grep -c '^4 ' run)" -eq 2 ]
+    [ "$(awk '$1 == 1 {print $3}' run | tr '\n' ' ')" = "$(ids --filter 'year:>2001' years.gx word)" ]
 }
 
 @test "queries that are not UTF-8 are read as Latin-1, as replay reads them, and that is told" {

@@ -4,7 +4,7 @@
  * doubled. With -DGX_FUZZER it is libFuzzer's target:
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I.
- *   tests/fuzz/fuzz_parse.c query/parse.c engine/status.c -DGX_VERSION='"fuzz"'
+ *   tests/fuzz/fuzz_parse.c build/libgpuidx.a -lzstd -ljansson -lutf8proc -lstemmer -larchive -lm
  *
  * What must hold: it ends; a query is a tree of less than the most nodes, or an error that names a
  * column; a tree as text is read as the same text again.
@@ -30,14 +30,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     gx_query_tree tree;
     gx_error err = {0};
     size_t len, again;
-    if (gx_query_parse(&tree, (const char *)bytes, n, &err) != GX_OK) {
+    if (gx_query_parse(&tree, NULL, (const char *)bytes, n, &err) != GX_OK) {
         must(err.status == GX_EUSAGE && strncmp(err.text, "column ", 7) == 0);
         return 0;
     }
     check_tree(&tree);
     char *text = gx_query_tree_text(&tree, &len);
     gx_query_tree_free(&tree);
-    must(text && gx_query_parse(&tree, text, len, &err) == GX_OK);
+    must(text && gx_query_parse(&tree, NULL, text, len, &err) == GX_OK);
     char *twice = gx_query_tree_text(&tree, &again);
     must(twice && again == len && memcmp(text, twice, len) == 0);
     gx_query_tree_free(&tree);
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 
 static void vary(const uint8_t *bytes, size_t n)
 {
-    static const char signs[] = "()\"^+-:\\ aN1.\0\xc3\xa4";
+    static const char signs[] = "()\"^+-:\\[]{}<=*@ aN1.\0\xc3\xa4";
     fuzz_expression(bytes, n, signs, sizeof signs - 1, 6);
 }
 

@@ -144,7 +144,7 @@ oracle_answer oracle_search(const gen_collection *c, const oracle_query *q)
         abort();
     a.exponent = score_lists(c, q, docs);
     const uint32_t every = q->n_unknown || !q->n_terms ? UINT32_MAX : q->n_terms;
-    collect_hits(&a, c, q, docs, q->op == GX_OP_OR ? 1 : every);
+    collect_hits(&a, c, q, docs, q->op == GX_OP_OR ? !q->unscored : every);
     if (q->op == GX_OP_AND_OR && a.n_matches < q->k)
         collect_hits(&a, c, q, docs, 1);
     free(docs);

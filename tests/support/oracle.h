@@ -14,6 +14,7 @@ typedef struct oracle_query {
     uint32_t k;
     float k1, b;          /* NaN: the preset's own */
     const uint64_t *mask; /* a bit a document, set where it may be an answer; NULL: all may */
+    bool unscored;        /* of OR: documents of the mask that hold none of the terms match, too */
 } oracle_query;
 
 typedef struct oracle_hit {

@@ -29,6 +29,18 @@ static const struct {
     {"ANDROID ORACLE", "ANDROID ORACLE"},
     {"a: :b", "a\\: \\:b"},
     {"NOT NOT a", "NOT NOT a"},
+    {"a year:2016 b", "a year:\"2016\" b"},
+    {"a AND year:[ 2015 TO\t2019 } OR -b", "((a AND year:[\"2015\" TO \"2019\"}) OR NOT b)"},
+    {"+a -cat:cs.IR", "+a -cat:\"cs.IR\""},
+    {"+price:<=20 x:>3", "+price:<=\"20\" x:>\"3\""},
+    {"(year:{* TO \"*\"])", "year:{* TO \"*\"]"},
+    {"(year:1)^2 (year:1)", "(year:\"1\")^2 year:\"1\""},
+    {"(a year:1)^2", "(a year:\"1\")^2"},
+    {"NOT has:doi", "-has:doi"},
+    {"id:x id:@\"a b\"", "id:\"x\" id:@\"a b\""},
+    {"cat:\"a \\\" b\"c", "cat:\"a \\\" b\" c"},
+    {"year\\:2016 \"year:2016\"", "year\\:2016 year\\:2016"},
+    {"a:b:c", "a:\"b:c\""},
 };
 
 static const struct {
@@ -36,7 +48,15 @@ static const struct {
 } bad[] = {
     {"\"two words\"", "column 1: phrases need positions, which this index format does not store"},
     {"a \"two words\"", "column 3: phrases need positions"},
-    {"a title:b", "column 3: fields cannot be searched"},
+    {"a b\\-c:d", "column 3: fields cannot be searched; write \\: for a colon in a word"},
+    {"year:2016^2", "column 10: a condition adds nothing to the score, and has no weight"},
+    {"a year:[2015 TO", "column 16: a bound, or *, is expected"},
+    {"a year:[2015 2019]", "column 14: TO is expected, as in [2015 TO 2019]"},
+    {"a year:[2015 TO 2019)", "column 21: ] or } is expected, which ends the range"},
+    {"a year:\"2015", "column 8: a quote is opened and never closed"},
+    {"year:(2015)", "column 6: a value is expected"},
+    {"id:@", "column 5: the name of a file is expected"},
+    {"+year:1 OR a", "column 1: + cannot be combined with AND and OR"},
     {"(a", "column 1: this ( is not closed; ) is expected"},
     {"a )", "column 3: a word or ( is expected, not )"},
     {"\xc3\xa4\xc3\xb6 )", "column 4: a word or ( is expected, not )"},
@@ -63,7 +83,7 @@ static char *read_back(const char *text, size_t len, size_t *n)
 {
     gx_query_tree tree;
     gx_error err = {0};
-    if (gx_query_parse(&tree, text, len, &err) != GX_OK)
+    if (gx_query_parse(&tree, NULL, text, len, &err) != GX_OK)
         fail_msg("'%s': %s", text, err.text);
     char *read = gx_query_tree_text(&tree, n);
     assert_non_null(read);
@@ -90,7 +110,7 @@ static void mistakes_are_refused_with_their_column(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         gx_query_tree tree;
         gx_error err = {0};
-        if (gx_query_parse(&tree, bad[i].text, strlen(bad[i].text), &err) != GX_EUSAGE)
+        if (gx_query_parse(&tree, NULL, bad[i].text, strlen(bad[i].text), &err) != GX_EUSAGE)
             fail_msg("'%s' is accepted", bad[i].text);
         if (strncmp(err.text, bad[i].says, strlen(bad[i].says)) != 0)
             fail_msg("'%s': '%s', not '%s'", bad[i].text, err.text, bad[i].says);
@@ -106,8 +126,9 @@ static void refuse_repeated(const char *piece, size_t n, const char *says)
     assert_non_null(text);
     for (size_t i = 0; i < n; ++i)
         memcpy(text + i * len, piece, len);
-    assert_int_equal(gx_query_parse(&tree, text, n * len, &err), GX_EUSAGE);
-    assert_non_null(strstr(err.text, says));
+    assert_int_equal(gx_query_parse(&tree, NULL, text, n * len, &err), GX_EUSAGE);
+    if (!strstr(err.text, says))
+        fail_msg("'%s' repeated: '%s', not '%s'", piece, err.text, says);
     free(text);
 }
 
@@ -121,22 +142,39 @@ static void hostile_queries_are_refused(void **state)
     refuse_repeated("a ", 1 << 19, "more than 8192 words");
     refuse_repeated("a OR ", 200000, "more than 8192 words");
     refuse_repeated("a^1", 1 << 18, "a finite number");
+    refuse_repeated("a:b ", 1 << 18, "more than 8192 words");
+    refuse_repeated("a:[* TO *]", 1 << 17, "more than 8192 words");
+    refuse_repeated("NOT (a:1 OR ", 10000, "nested deeper");
+    refuse_repeated("a:[", 1 << 18, "TO is expected");
+    refuse_repeated("a:\"", 1 << 18, "more than 8192 words");
 }
 
-/* A word may be long. */
-static void a_word_of_a_megabyte_is_a_word(void **state)
+/* A megabyte of one letter, with `second` in its second place, is read as so many bytes. */
+static void read_megabyte(char second, size_t n_read)
 {
-    (void)state;
     const size_t len = 1 << 20;
     size_t n;
     char *text = malloc(len + 1);
     assert_non_null(text);
     memset(text, 'a', len);
+    text[1] = second;
     text[len] = 0;
     char *read = read_back(text, len, &n);
-    assert_int_equal(n, len);
+    assert_int_equal(n, n_read);
     free(read);
     free(text);
+}
+
+static void a_word_of_a_megabyte_is_a_word(void **state)
+{
+    (void)state;
+    read_megabyte('a', 1 << 20);
+}
+
+static void a_value_of_a_megabyte_is_a_value(void **state)
+{
+    (void)state;
+    read_megabyte(':', (1 << 20) + 2); /* in quotes */
 }
 
 int main(void)
@@ -146,6 +184,7 @@ int main(void)
         cmocka_unit_test(mistakes_are_refused_with_their_column),
         cmocka_unit_test(hostile_queries_are_refused),
         cmocka_unit_test(a_word_of_a_megabyte_is_a_word),
+        cmocka_unit_test(a_value_of_a_megabyte_is_a_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
