@@ -319,8 +319,8 @@ GX_API gx_status gx_builder_add_source(gx_builder *b, gx_source *s, const gx_fee
  *   year:[2015 TO 2019] AND category:cs.IR AND NOT id:@list.txt AND price:<20 AND has:doi
  *
  * The manual page gpuidx-query(1) describes the syntax. A query may have a filter of its own
- * (gx_query.filter); gx_mask_open makes a mask, for all queries of a call, of a filter's words. A
- * filter does not change: threads may share it. */
+ * (gx_query.filter), and one of kind GX_QUERY_BOOLEAN conditions in its text; gx_mask_open makes a
+ * mask, for all queries of a call, of a filter's words. A filter does not change: threads may share it. */
 
 typedef struct gx_filter_options {
     size_t size;
@@ -1293,7 +1293,8 @@ typedef struct gx_replay_options {
     /* Queries of a run, from memory: the log begins again where it has fewer. GX_EUSAGE where the
      * log cannot be kept in memory, or a run is written and the log has fewer. 0: those of the log. */
     uint64_t queries;
-    /* How id:@FILE is read in a query's own filter, by any thread. NULL: such a filter is refused. */
+    /* How id:@FILE is read in a query's own filter, and in the text of GX_QUERY_BOOLEAN, by any thread.
+     * NULL: it is refused. */
     const gx_filter_options *filter_options;
 } gx_replay_options;
 #define GX_REPLAY_OPTIONS                                                                                              \

@@ -216,13 +216,23 @@ static const cli_section sections[] = {
      "  NOT a        documents without a; binds most\n"
      "  (a b)        a group\n"
      "  a^2.5        the score of a, or of a group, counts 2.5 times\n"
+     "  year:2019    a condition on an attribute, in any form that --filter takes:\n"
+     "               year:[2015 TO 2019], price:<20, has:doi, id:doc7, id:@FILE\n"
      "  \\+ \\: \\(     a backslash takes the next character as it is\n"
      "\n"
      "AND, OR and NOT are written in capitals. A result holds at least one word that is not negated, and its score "
      "is the sum over those words. Stop words disappear. Where a word is made into several terms, all of them are "
      "needed after +, - and NOT and beside AND; elsewhere each counts as a word. Groups nest up to 64 levels. "
      "Phrases and fields are refused: the index stores no positions and no fields. `--op=and-or` takes plain words "
-     "and weights alone."},
+     "and weights alone.\n"
+     "\n"
+     "A condition may stand where a word may: `neural AND year:[2015 TO 2019] AND NOT venue:SIGIR`, `+neural "
+     "+year:2016`, `(a AND year:2016) OR (b AND year:2017)`. It selects documents and adds nothing to the score, as "
+     "a filter clause of Lucene, so it has no weight. `--filter` holds besides. Conditions that all results must "
+     "meet cost what the same `--filter` costs; the others are evaluated on the CPU, beside lists that are decoded "
+     "whole. In a query with a condition that is not negated a document may match without any of the words that "
+     "score: `year:2016` alone, `a OR year:2016`, `+year:2016 a`. Such documents have score 0 and come last, by "
+     "docid. A name that no attribute has is refused; write `title\\:x` for a word with a colon in it."},
     {"The index file",
      "The index is mapped into memory and not copied. Replace one that may be in use by `mv`, never by writing over it "
      "or truncating it: a program that reads a page which is gone ends with exit code 4. With `--load=read` the whole "
@@ -279,6 +289,8 @@ static const cli_section examples[] = {
      "The hundred best documents with all words of each query, for a program to read."},
     {"gpuidx query papers.gx --filter 'year:[2015 TO 2019] AND NOT venue:SIGIR' 'query expansion'",
      "The best of five years, one venue left out."},
+    {"gpuidx query papers.gx --syntax=boolean '+expansion +year:>2015 -(venue:SIGIR OR survey)'",
+     "The same in the query's own words."},
     {"gpuidx query papers.gx --facet venue:5 --facet year:all:order=value 'query expansion'",
      "Beside the ten best: where and when all documents that match appeared."},
     {"gpuidx query corpus.gx --scorer=bm25:lucene --explain 'block max'", "Why they have their scores."},

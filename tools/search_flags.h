@@ -95,7 +95,7 @@
      "`or`"}, \
     {"syntax", 0, CLI_CHOICE, CLI_SYNTAXES, "plain", \
      "how queries are read. `plain`: every word is searched for, and signs mean nothing; `boolean`: `+must` `-not` " \
-     "`(a OR b)` `AND` `OR` `NOT` `term^2.5`, see `gpuidx help query`"}, \
+     "`(a OR b)` `AND` `OR` `NOT` `term^2.5` `year:2019`, see `gpuidx help query`"}, \
     {"only", 0, CLI_TEXT, "FILE", NULL, \
      "search only the documents whose ids `FILE` has, one on each line. Ids that the index does not have are passed " \
      "over, and a note says how many. Scores are those of a search of all documents"}, \

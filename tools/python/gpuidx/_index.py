@@ -559,7 +559,8 @@ class Index:
         filter      the same by an expression over attributes, as Index.filter takes it: one for all queries, or a list
                     with one a query, None for a query without. With a mask, both count
         count       count all matching documents too, exactly
-        syntax      "text", or "boolean": +must -not (a OR b) term^2.5
+        syntax      "text", or "boolean": +must -not (a OR b) term^2.5 year:[2015 TO 2019]. Conditions select as filters
+                    do; documents that match by them alone have score 0 and come last
         threads     many queries: threads that share them
         batch       many queries: queries of one call
         seconds     most time for one call of the library, 0: no limit. DeadlineError

@@ -272,6 +272,26 @@ def test_every_query_has_its_filter(tmp_path):
         ix.search("word", filter="year:2003")
 
 
+
+def test_conditions_stand_in_boolean_queries(tmp_path):
+    docs = [{"id": str(i), "text": "word w%d" % (i % 3), "year": 2000 + i % 20} for i in range(400)]
+    with gpuidx.build(tmp_path / "x.gx", docs, attributes={"year": "int"}) as ix:
+        def search(query, **how):
+            return ix.search(query, 400, syntax="boolean", count=True, **how)
+        found = search(["+w1 +year:[2003 TO 2005]", "w2 OR year:2004", "year:2006", "w1 -year:<2019"])
+        assert found.matches.tolist() == [20, 147, 20, 7]
+        plain = ix.search("w1", 400, filter="year:[2003 TO 2005]")
+        assert found.docids[0, :20].tolist() == plain.docids.tolist()
+        assert found.scores[0, :20].tolist() == plain.scores.tolist()
+        assert found.docids[2, :20].tolist() == list(range(6, 400, 20)) and not found.scores[2, :20].any()
+        assert search("w1 AND year:>2009", filter="year:<2012").matches == \
+            ix.search("w1", filter="year:[2010 TO 2011]", count=True).matches
+        assert search("w1 AND year:2004", facets="year:all").facets["year:all"] == {2004: 7}
+        for query, words in (("w1 AND yaer:1", "column 8.*did you mean year"), ("id:@x", "cannot be read here")):
+            with pytest.raises(gpuidx.UsageError, match=words):
+                search(query)
+
+
 def test_facets_count_all_matches(tmp_path):
     docs = [{"id": str(i), "text": "word w%d" % (i % 3), "year": 2000 + i % 20, "tags": ["a", "b"][:i % 3],
              "price": i / 2, "open": i % 2 == 0, "day": "2019-0%d-01" % (1 + i % 9)} for i in range(400)]
