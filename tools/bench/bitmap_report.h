@@ -6,7 +6,7 @@
 
 typedef enum bitmap_format { BITMAP_TABLE, BITMAP_JSON, BITMAP_CSV } bitmap_format;
 
-enum { BITMAP_MAX_COLUMNS = 14, BITMAP_MAX_ROWS = 32, BITMAP_MAX_TABLES = 48 };
+enum { BITMAP_MAX_COLUMNS = 14, BITMAP_MAX_ROWS = 48, BITMAP_MAX_TABLES = 48 };
 
 /* Numbers below 0 are gaps: nothing was measured. */
 typedef struct bitmap_table {
