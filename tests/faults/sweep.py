@@ -58,6 +58,8 @@ CASES = [
     Case("generate", "generate -q -o out -n 1000 --lists=64 --queries=5 -j 1 --force", DS2I + ["out.queries"]),
     Case("query", "query i.gx search -f tsv"),
     Case("query-human", "query a.gx 'search +index3 -word1' --syntax=boolean --explain", timed=True),
+    Case("query-conditions", "query a.gx 'search +(index3 OR has:day) -word1 +year:>2000 word2' --syntax=boolean "
+         "--filter has:year -f tsv"),
     Case("query-json", "query a.gx search -f jsonl --filter 'year:>2000 AND NOT tags:b*'", timed=True),
     Case("query-rm3", "query i.gx search -f trec --rm3=5,8,0.5"),
     Case("doc", "doc i.gx d3 '#0'"),

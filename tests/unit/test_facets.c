@@ -421,20 +421,25 @@ static void counts_are_those_of_a_look_at_each_document(void **state)
 
 static void boolean_queries_are_counted(void **state)
 {
-    static const char text[] = "+w1 -w2 (w5 OR w7)";
+    static const char *const texts[] = {"+w1 -w2 (w5 OR w7)", "+w1 +r:[20000 TO 90000]", "w1 OR r:<30000",
+                                        "r:[20000 TO 90000]"};
     gx_facet facet;
-    gx_query query = GX_TEXT_QUERY(text, sizeof text - 1);
     (void)state;
-    query.kind = GX_QUERY_BOOLEAN;
     assert_int_equal(gx_facet_read(&facet, "cat:all", NULL), GX_OK);
-    for (uint32_t i = 0; i < 4; ++i) {
-        const target *t = &targets[i];
+    for (uint32_t i = 0; i < 4 * 4; ++i) {
+        const target *t = &targets[i % 4];
+        gx_query query = GX_TEXT_QUERY(texts[i / 4], strlen(texts[i / 4]));
+        query.kind = GX_QUERY_BOOLEAN;
         static question q;
         gx_facets *got;
         q.n = 0;
         for (uint32_t d = 0; d < t->n; ++d) {
             const uint32_t w = docs[t->live[d]].words;
-            q.in[d] = (w >> 1 & 1) && !(w >> 2 & 1); /* the group only adds to the score */
+            const int64_t r = docs[t->live[d]].number[R];
+            const bool holds[] = {(w >> 1 & 1) && !(w >> 2 & 1), /* the group only adds to the score */
+                                  (w >> 1 & 1) && r >= 20000 && r <= 90000, (w >> 1 & 1) || r < 30000,
+                                  r >= 20000 && r <= 90000};
+            q.in[d] = holds[i / 4];
             q.n += q.in[d];
         }
         assert_int_equal(gx_count_facets(&got, t->s, &query, NULL, &facet, 1, NULL), GX_OK);
