@@ -351,7 +351,7 @@ gx_status gx_filter_both(gx_filter **out, const gx_filter *other, gx_filter *own
     *out = NULL;
     for (uint32_t i = 0; own->parts && i < own->ix->parts->n && st == GX_OK; ++i)
         st = add_other(own->parts[i], other->parts[i], err);
-    if (st == GX_OK && own->parts) { /* the same of all parts */
+    if (st == GX_OK && own->parts && own->ix->parts->n) { /* the same of all parts */
         const gx_filter *part = own->parts[0];
         gx_bytes text = {0};
         if (gx_bytes_append(&text, part->text, part->text_len)) {
