@@ -384,6 +384,9 @@ see gpuidx>
 type +twins -skipping
 see match
 see gpuidx>
+type +twins +yaer:2001
+see column 9: the index has no attribute 'yaer', nor any other (fields cannot
+see gpuidx>
 type .syntax
 see boolean
 see gpuidx>
