@@ -48,14 +48,25 @@ static bool end_value(const reading *r, gx_condition_value *v)
     return put(r, "", 1);
 }
 
-/* The next character; a backslash takes the one behind it as it is. */
-static bool put_next(const reading *r)
+/* Characters up to the value's end; a backslash takes the next one as it is. */
+static bool put_characters(const reading *r, bool quoted)
 {
-    if (gx_scan_peek(r->in) == '\\' && r->in->at + 1 < r->in->len)
-        gx_scan_step(r->in);
-    const bool good = put(r, &r->in->text[r->in->at], 1);
-    gx_scan_step(r->in);
-    return good;
+    gx_scanner *const in = r->in;
+    for (;;) {
+        size_t begin = in->at;
+        while (quoted ? !gx_scan_is_end(in) && gx_scan_peek(in) != '"' && gx_scan_peek(in) != '\\'
+                      : !gx_scan_is_word_end(in) && gx_scan_peek(in) != '\\')
+            gx_scan_step(in);
+        if (!put(r, in->text + begin, in->at - begin))
+            return false;
+        if (!gx_scan_is_next(in, '\\'))
+            return true;
+        if (in->at + 1 < in->len)
+            gx_scan_step(in);
+        if (!put(r, &in->text[in->at], 1))
+            return false;
+        gx_scan_step(in);
+    }
 }
 
 /* A word or a quoted string; `what` is expected. */
@@ -63,15 +74,13 @@ static bool read_value(const reading *r, const char *what, gx_condition_value *v
 {
     begin_value(r, v);
     if (gx_scan_take(r->in, '"')) {
-        while (!gx_scan_is_end(r->in) && gx_scan_peek(r->in) != '"' && put_next(r))
-            ;
+        put_characters(r, true);
         if (!gx_scan_take(r->in, '"'))
             gx_scan_refuse(r->in, v->column, "a quote is opened and never closed");
         return end_value(r, v);
     }
     const size_t begin = r->in->at;
-    while (!gx_scan_is_word_end(r->in) && put_next(r))
-        ;
+    put_characters(r, false);
     if (r->in->at == begin)
         gx_scan_refuse(r->in, v->column, "%s is expected", what);
     return end_value(r, v);
@@ -188,12 +197,16 @@ bool gx_scan_condition(gx_scanner *s, const gx_index *ix, const char *hint, gx_c
 /* In double quotes, so that it is read as the same value again. */
 static bool append_quoted(gx_bytes *out, const char *p, size_t n)
 {
-    bool good = gx_bytes_append(out, "\"", 1);
-    for (size_t i = 0; i < n && good; ++i) {
-        good = p[i] != '"' && p[i] != '\\' ? true : gx_bytes_append(out, "\\", 1);
-        good = good && gx_bytes_append(out, &p[i], 1);
+    if (!gx_reserve(&out->p, &out->max, out->n + 2 * n + 2, 1))
+        return false;
+    out->p[out->n++] = '"';
+    for (size_t i = 0; i < n; ++i) {
+        if (p[i] == '"' || p[i] == '\\')
+            out->p[out->n++] = '\\';
+        out->p[out->n++] = p[i];
     }
-    return good && gx_bytes_append(out, "\"", 1);
+    out->p[out->n++] = '"';
+    return true;
 }
 
 static bool append_bound(gx_bytes *out, const gx_condition_value *v, const char *values)

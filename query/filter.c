@@ -10,6 +10,8 @@
 #include "index/collection.h"
 
 #define NONE GX_NOT_SCANNED
+#define FEW 4u         /* conditions of most filters, */
+#define FEW_BYTES 200u /* and bytes of their texts */
 
 static gx_status no_memory(gx_error *err)
 {
@@ -150,7 +152,8 @@ static bool append_item(gx_bytes *out, const gx_filter_tree *t, uint32_t i, gx_f
 static gx_status write_text(gx_filter *f, const gx_filter_tree *t, gx_error *err)
 {
     gx_bytes text = {0};
-    const bool good = append_item(&text, t, t->root, GX_FILTER_RANGE);
+    const bool good =
+        gx_reserve(&text.p, &text.max, FEW_BYTES / 2, 1) && append_item(&text, t, t->root, GX_FILTER_RANGE);
     f->text = text.p;
     f->text_len = text.n;
     return good ? GX_OK : no_memory(err);
@@ -276,6 +279,10 @@ gx_status gx_filter_open(gx_filter **out, const gx_index *ix, const char *text, 
         return st;
     parser p = {.ix = ix,
                 .in = {text, len, .column = 1, .delimiters = GX_CONDITION_DELIMITERS, .prefix = prefix, .err = err}};
+    /* what most filters need, at once */
+    if (!gx_reserve(&p.values.p, &p.values.max, len < FEW_BYTES ? len : FEW_BYTES, 1) ||
+        !gx_resize(&p.conditions, p.max_conditions = FEW, sizeof *p.conditions))
+        p.in.st = no_memory(err);
     const uint32_t root = read_or(&p);
     gx_scan_skip_blanks(&p.in);
     if (p.in.st == GX_OK && !gx_scan_is_end(&p.in))
