@@ -195,8 +195,9 @@ GX_API uint32_t gx_index_doc_len(const gx_index *ix, uint32_t docid);
 GX_API gx_status gx_index_doc_text(const gx_index *ix, uint32_t docid, char **buf, size_t *cap, size_t *len,
                                    gx_error *err);
 
-/* An attribute is a typed value of a document, by which searches can be filtered. A document has
- * one value of an attribute or none; of GX_ATTRIBUTE_KEYWORDS it has any number. */
+/* An attribute is a typed value of a document, by which searches can be filtered. A document has any
+ * number of different values of an attribute, or none; of GX_ATTRIBUTE_KEYWORD it has one at most. A
+ * condition of a filter holds if any of them meets it. */
 typedef enum gx_attribute_type {
     GX_ATTRIBUTE_INT = 1,  /* a whole number of 64 bits: -12, 2019 */
     GX_ATTRIBUTE_FLOAT,    /* a finite number: 3.5, -1e9 */
@@ -228,7 +229,8 @@ typedef enum gx_bitmap_encoding {
     GX_BITMAPS_AUTO,     /* columns where they are small beside the values and many documents are there */
     GX_BITMAPS_NONE,     /* no columns */
     GX_BITMAPS_EQUALITY, /* a column has the documents of one bin */
-    GX_BITMAPS_RANGE     /* a column has the documents of one bin and of all below it; not for keyword and keywords */
+    GX_BITMAPS_RANGE     /* a column has the documents of one bin and of all below it; not for keyword and keywords.
+                          * Where a document has several values, GX_BITMAPS_EQUALITY takes its place */
 } gx_bitmap_encoding;
 
 typedef enum gx_binning {
@@ -262,7 +264,7 @@ typedef struct gx_attribute_info {
     size_t name_len;
     gx_attribute_type type;
     uint32_t n_present;          /* documents that have a value */
-    uint64_t n_values;           /* values of all documents */
+    uint64_t n_values;           /* values of all documents; more than n_present where one has several */
     uint32_t n_distinct;         /* different strings; of keywords alone */
     uint64_t bytes;              /* that it takes in the file, strings included */
     int64_t min_int, max_int;    /* of int, date (seconds since 1970) and bool, where n_present > 0 */
@@ -427,7 +429,8 @@ typedef struct gx_document {
 #define GX_MAX_VECTOR_TERM 65535u /* most bytes of a term of a vector */
 
 /* One value of a document, as text in the form that gx_attribute_type gives for its type. A value
- * with len = 0 is ignored. A document without a value of an attribute lacks that attribute. */
+ * with len = 0 is ignored, and so is one that the document has already. A document without a value of an
+ * attribute lacks that attribute. */
 typedef struct gx_attribute_value {
     uint32_t attribute; /* index in gx_builder_options.attributes */
     const char *text;
@@ -435,9 +438,9 @@ typedef struct gx_attribute_value {
 } gx_attribute_value;
 
 /* Add a document. GX_EINPUT (a duplicate, a bad id, a value that is not of its attribute's type,
- * a bad vector): the builder does not add this document and accepts the next one. After any other
- * failure the only valid call is gx_builder_abort; with several threads, a document added
- * earlier may be its cause. */
+ * a second one of GX_ATTRIBUTE_KEYWORD, a bad vector): the builder does not add this document and
+ * accepts the next one. After any other failure the only valid call is gx_builder_abort; with several
+ * threads, a document added earlier may be its cause. */
 GX_API gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err);
 
 /* Add n documents in their order, as one call of gx_builder_add for each does, up to the first that
@@ -543,7 +546,7 @@ typedef struct gx_engine_options {
     /* Most bytes for masks of filters that queries have (gx_query.filter), kept for later queries
      * with the same filter: a bit a document each, in the memory that the engine searches. One mask
      * is made even where it does not fit. A GPU tests the values of documents itself, without a mask, if
-     * a filter has few conditions and none on ids, floats, several keywords a document, or numbers that
+     * a filter has few conditions and none on ids, floats, several values a document, or numbers that
      * span more than 32 bits. */
     uint64_t filter_memory;
     /* Of a collection: how its parts are searched. A search of many parts costs more than one of

@@ -231,9 +231,9 @@ typedef struct gx_source_options {
      * docid; title; text, contents or content. */
     const char *fields;
     /* [n_attributes] The source reads the members of JSON objects, and the columns of tsv and
-     * csv, of these names as values of attributes, and uses them for nothing else. It splits the
-     * value of a column of type GX_ATTRIBUTE_KEYWORDS at commas. The names must outlive the
-     * source. */
+     * csv, of these names as values of attributes, and uses them for nothing else. An array has
+     * several values; a column has them with commas between, unless its type is
+     * GX_ATTRIBUTE_KEYWORD. The names must outlive the source. */
     const gx_attribute *attributes;
     uint32_t n_attributes;
     /* Threads, at most 16, that read a large file of jsonl, tsv, vectors, plain, trectext or trecweb
@@ -422,10 +422,10 @@ typedef struct gx_facets gx_facets;
 
 /* Count all documents that match a query, not only the best k, by n facets. What matches is what
  * gx_results.n_matches counts, under the options' mask and the query's filter, without deleted documents.
- * A document of several keywords is counted in the group of each. Counts are exact and the same of every
- * engine; the CPU makes them, also for a GPU's session: one pass over the lists of the query, in which
- * the matches become bits, and for each facet a pass over the values of the matches, or over the
- * attribute's bitmap columns where that takes less time. It does not search: k and scorer matter for
+ * A document of several values is counted once in each group that has one of them. Counts are exact and
+ * the same of every engine; the CPU makes them, also for a GPU's session: one pass over the lists of the
+ * query, in which the matches become bits, and for each facet a pass over the values of the matches, or
+ * over the attribute's bitmap columns where that takes less time. It does not search: k and scorer matter for
  * GX_OP_AND_OR alone. Call gx_search without options.count beside it. Memory while it runs: two bits a
  * document, and 4 bytes for each string of a keyword.
  *
@@ -685,7 +685,7 @@ GX_API void gx_export_options_init(gx_export_options *o, size_t size);
 /* Write the attributes of ix to a file of tab-separated values, which appears at path ("-": standard
  * output) when it is complete. The first line has id and each attribute's name, type and bitmap options,
  * NAME:TYPE[:OPTIONS]; then comes a line a document, with an empty field where it has no value, and commas
- * between several keywords. In a field \t \n \r \0 \\ and \, stand for a tab, a line end, a carriage
+ * between several values. In a field \t \n \r \0 \\ and \, stand for a tab, a line end, a carriage
  * return, a NUL, a backslash and a comma. An import gets the same values back: floats to the bit, dates to
  * the second. opt may be NULL. GX_EUSAGE (opt's size; there are no attributes), GX_EINPUT (a document
  * without an id), GX_EEXISTS, GX_ENOTFOUND, GX_EIO, GX_ECORRUPT, GX_ECANCELLED, GX_ENOMEM. */

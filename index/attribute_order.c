@@ -27,8 +27,8 @@ static gx_column_order *order_by_count(const gx_column *c, uint32_t n_docs, uint
     /* at[v + 1] counts value v, then is where its next document goes, and in the end its end */
     for (int pass = 0; pass < 2; ++pass) {
         for (uint32_t d = 0; d < n_docs; ++d) {
-            const uint64_t first = c->starts ? c->starts[d] : d, last = c->starts ? c->starts[d + 1] : first + 1;
-            for (uint64_t i = first; i < last && gx_column_has(c, d); ++i) {
+            const gx_value_span values = gx_column_values(c, d);
+            for (uint64_t i = values.begin; i < values.end && gx_column_has(c, d); ++i) {
                 const uint64_t v = gx_column_raw(c, i);
                 if (v < n_starts && pass == 0)
                     ++at[v + 1];
@@ -68,24 +68,42 @@ static bool radix_pass(const gx_column *c, const uint32_t *from, uint64_t n, uin
     return true;
 }
 
-/* Radix sort of the documents that have a value, of which each has one. */
+/* The places become docids; the places are kept. documents: [n_values] scratch. */
+static void find_documents(gx_column_order *o, const gx_column *c, uint32_t n_docs, uint32_t *documents)
+{
+    for (uint32_t d = 0; d < n_docs; ++d)
+        for (uint32_t v = c->starts[d]; v < c->starts[d + 1]; ++v)
+            documents[v] = d;
+    for (uint64_t i = 0; i < o->n; ++i) {
+        o->places[i] = o->docids[i];
+        o->docids[i] = documents[o->places[i]];
+    }
+}
+
+/* Radix sort of the places of values: they are docids where a document has one value. */
 static gx_column_order *order_by_radix(const gx_column *c, uint32_t n_docs)
 {
-    gx_column_order *o = calloc(1, sizeof *o + ((size_t)n_docs + SLACK) * sizeof o->docids[0]);
-    uint32_t *other = malloc(((size_t)n_docs + 1) * sizeof *other);
+    gx_column_order *o = calloc(1, sizeof *o + ((size_t)c->n_values + SLACK) * sizeof o->docids[0]);
+    uint32_t *other = malloc(((size_t)c->n_values + 1) * sizeof *other);
     uint32_t *counts = malloc(((size_t)1 << RADIX_BITS) * sizeof *counts);
-    const bool ok = o && other && counts;
-    for (uint32_t d = 0; ok && d < n_docs; ++d) {
-        if (gx_column_has(c, d))
-            o->docids[o->n++] = d;
+    uint32_t *places = c->starts ? malloc(((size_t)c->n_values + 1) * sizeof *places) : NULL;
+    const bool ok = o && other && counts && (places || !c->starts);
+    for (uint64_t i = 0; ok && i < c->n_values; ++i) {
+        if (c->starts || gx_column_has(c, (uint32_t)i))
+            o->docids[o->n++] = (uint32_t)i;
     }
     for (uint32_t shift = 0; ok && shift < 8u * c->width; shift += RADIX_BITS) {
         if (radix_pass(c, o->docids, o->n, shift, counts, other))
             memcpy(o->docids, other, (size_t)o->n * sizeof *other);
     }
+    if (ok && places) {
+        o->places = places;
+        find_documents(o, c, n_docs, other);
+    }
     free(other);
     free(counts);
     if (!ok) {
+        free(places);
         free(o);
         o = NULL;
     }
@@ -134,6 +152,7 @@ static void free_order(gx_column_order *o)
 {
     if (o) {
         free(o->starts);
+        free(o->places);
         free(o->zones);
     }
     free(o);
@@ -167,7 +186,8 @@ static uint64_t lower_bound(const gx_column *c, const gx_column_order *o, uint64
     uint64_t low = 0, high = o->n;
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2;
-        if (gx_sort_key(c->type, gx_column_raw(c, o->docids[middle])) < key)
+        const uint32_t place = o->places ? o->places[middle] : o->docids[middle];
+        if (gx_sort_key(c->type, gx_column_raw(c, place)) < key)
             low = middle + 1;
         else
             high = middle;

@@ -26,12 +26,14 @@ typedef struct gx_column_order {
     uint64_t n;        /* values of all documents */
     uint64_t n_starts; /* raw values below it have a start; 0: no starts */
     uint32_t *starts;  /* [n_starts + 1], where n_starts > 0 */
+    uint32_t *places;  /* [n] numbers of the values in the column, where the column has starts and this has none */
     gx_zone *zones;    /* [ceil(n_docs / GX_ZONE_DOCS)], or NULL */
     uint32_t docids[]; /* [n] by value, then by docid; 16 more may be read */
 } gx_column_order;
 
 /* The order of a column, made at its first use: 4 bytes a value, and 4 bytes a different value where
- * there are starts. It belongs to the column. NULL: no memory. Thread-safe. */
+ * there are starts; 8 bytes a value where there are places. A document of several values is there for each
+ * of them. It belongs to the column. NULL: no memory. Thread-safe. */
 const gx_column_order *gx_column_get_order(const gx_index *ix, gx_column *c);
 void gx_column_free_order(gx_column *c);
 

@@ -343,23 +343,29 @@ typedef struct string_range {
     size_t len;
 } string_range;
 
+static void add_extreme(const gx_column *c, uint64_t raw, bool any, gx_attribute_info *info)
+{
+    if (c->type == GX_ATTRIBUTE_FLOAT) {
+        double x;
+        memcpy(&x, &raw, sizeof x);
+        info->min_float = !any || x < info->min_float ? x : info->min_float;
+        info->max_float = !any || x > info->max_float ? x : info->max_float;
+    } else {
+        const int64_t x = (int64_t)((uint64_t)c->base + raw);
+        info->min_int = !any || x < info->min_int ? x : info->min_int;
+        info->max_int = !any || x > info->max_int ? x : info->max_int;
+    }
+}
+
 static void find_extremes(const gx_index *ix, const gx_column *c, const gx_deletes *deletes, gx_attribute_info *info)
 {
     bool any = false;
     for (uint32_t d = 0; d < ix->n_docs; ++d) {
-        const uint64_t raw = gx_column_raw(c, d);
+        const gx_value_span v = gx_column_values(c, d);
         if (!gx_column_has(c, d) || !gx_deletes_is_live(deletes, d))
             continue;
-        if (c->type == GX_ATTRIBUTE_FLOAT) {
-            double x;
-            memcpy(&x, &raw, sizeof x);
-            info->min_float = !any || x < info->min_float ? x : info->min_float;
-            info->max_float = !any || x > info->max_float ? x : info->max_float;
-        } else {
-            const int64_t x = (int64_t)((uint64_t)c->base + raw);
-            info->min_int = !any || x < info->min_int ? x : info->min_int;
-            info->max_int = !any || x > info->max_int ? x : info->max_int;
-        }
+        add_extreme(c, gx_column_raw(c, v.begin), any, info); /* the least, then the greatest */
+        add_extreme(c, gx_column_raw(c, v.end - 1), true, info);
         any = true;
     }
 }
@@ -370,8 +376,8 @@ static void mark_strings(const gx_part *p, const gx_column *c, uint8_t *used /* 
     for (uint32_t d = 0; d < p->ix->n_docs; ++d) {
         if (!gx_deletes_is_live(p->deletes, d) || !gx_column_has(c, d))
             continue;
-        const uint64_t begin = c->starts ? c->starts[d] : d, end = c->starts ? c->starts[d + 1] : begin + 1;
-        for (uint64_t v = begin; v < end; ++v) {
+        const gx_value_span span = gx_column_values(c, d);
+        for (uint64_t v = span.begin; v < span.end; ++v) {
             const uint64_t ordinal = gx_column_raw(c, v);
             if (ordinal < c->n_strings)
                 used[ordinal] = 1;

@@ -22,7 +22,7 @@ typedef struct gx_column {
     int64_t base;
     const void *values; /* [n_values] */
     uint64_t n_values;
-    const uint32_t *starts;  /* [n_docs + 1]; of GX_ATTRIBUTE_KEYWORDS, else NULL */
+    const uint32_t *starts;  /* [n_docs + 1]; of keywords, and where a document has several values; else NULL */
     const uint64_t *present; /* [ceil(n_docs / 64)]; NULL: every document has a value, or there are starts */
     uint32_t n_present;
     uint32_t first_string, n_strings; /* in gx_index.column_strings */
@@ -64,6 +64,17 @@ static inline bool gx_column_has(const gx_column *c, uint32_t docid)
 {
     return c->starts ? c->starts[docid] < c->starts[docid + 1]
                      : !c->present || c->present[docid / 64] >> docid % 64 & 1;
+}
+
+/* Where the values of a document lie that has any: values [begin, end) of the column. */
+typedef struct gx_value_span {
+    uint64_t begin, end;
+} gx_value_span;
+
+static inline gx_value_span gx_column_values(const gx_column *c, uint32_t docid)
+{
+    return c->starts ? (gx_value_span){c->starts[docid], c->starts[docid + 1]}
+                     : (gx_value_span){docid, (uint64_t)docid + 1};
 }
 
 /* String `ordinal` < n_strings of a column. */

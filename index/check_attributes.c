@@ -16,7 +16,8 @@ static gx_status bind_column(gx_index *ix, uint32_t i, const gx_column_entry *e,
 {
     static const uint8_t zeros[24];
     gx_column *c = &ix->columns[i];
-    const bool keyword = gx_is_keyword((gx_attribute_type)e->type), several = e->type == GX_ATTRIBUTE_KEYWORDS;
+    const bool keyword = gx_is_keyword((gx_attribute_type)e->type),
+               several = e->type == GX_ATTRIBUTE_KEYWORDS || e->several;
     const bool number = e->type == GX_ATTRIBUTE_INT || e->type == GX_ATTRIBUTE_DATE;
     if (e->type < GX_ATTRIBUTE_INT || e->type > GX_ATTRIBUTE_BOOL)
         return gx_corrupt(err, ix, GX_SEC_ATTRIBUTES, "attribute %u has type %u, which is not known", i, e->type);
@@ -26,9 +27,13 @@ static gx_status bind_column(gx_index *ix, uint32_t i, const gx_column_entry *e,
                               : e->width == 1 || e->width == 2 || e->width == 4 || (e->width == 8 && number);
     if (!width_ok)
         return gx_corrupt(err, ix, GX_SEC_ATTRIBUTES, "attribute %u has values of %u bytes", i, e->width);
-    if (memcmp(e->reserved, zeros, sizeof e->reserved) != 0 || memcmp(e->reserved0, zeros, sizeof e->reserved0) != 0)
+    if (memcmp(e->reserved, zeros, sizeof e->reserved) != 0 || e->reserved0)
         return gx_corrupt(err, ix, GX_SEC_ATTRIBUTES, "attribute %u: reserved bytes are not zero", i);
-    if (e->n_present > ix->n_docs || (several ? e->n_values > UINT32_MAX : e->n_values != ix->n_docs))
+    if (e->several > !keyword)
+        return gx_corrupt(err, ix, GX_SEC_ATTRIBUTES, "attribute %u: 'several' is %u, which its type does not have", i,
+                          e->several);
+    if (e->n_present > ix->n_docs || (several ? e->n_values > UINT32_MAX : e->n_values != ix->n_docs) ||
+        (e->several && e->n_values <= e->n_present))
         return gx_corrupt(err, ix, GX_SEC_ATTRIBUTES, "attribute %u has %llu values in %u of %u documents", i,
                           ULL(e->n_values), e->n_present, ix->n_docs);
     if (!number && e->base != 0)
@@ -213,11 +218,11 @@ static gx_status check_column(const gx_index *ix, const gx_column *c, gx_error *
         (c->starts && (st = check_padding(ix, c, c->starts, ((uint64_t)ix->n_docs + 1) * 4, err)) != GX_OK))
         return st;
     for (uint32_t d = 0; d < ix->n_docs; ++d) {
-        const uint64_t begin = c->starts ? c->starts[d] : d, end = c->starts ? c->starts[d + 1] : begin + 1;
-        for (uint64_t i = begin; i < end; ++i) {
-            const uint64_t raw = gx_column_raw(c, i);
+        const gx_value_span v = gx_column_values(c, d);
+        for (uint64_t i = v.begin; i < v.end; ++i) {
+            const uint64_t raw = gx_column_raw(c, i), key = gx_sort_key(c->type, raw);
             const char *fault = gx_column_has(c, d) ? value_fault(c, raw) : raw ? "is missing, but not 0" : NULL;
-            if (!fault && i > begin && raw <= gx_column_raw(c, i - 1))
+            if (!fault && i > v.begin && key <= gx_sort_key(c->type, gx_column_raw(c, i - 1)))
                 fault = "is not above the one before it";
             if (fault)
                 return gx_corrupt(err, ix, GX_SEC_ATTRIBUTE_VALUES, "attribute %.*s: a value of document %u, %llu, %s",

@@ -27,6 +27,8 @@ static gx_status check_entry(const gx_index *ix, uint32_t i, const gx_bitmaps_en
     if (e->begin != (some ? at : 0) || (!some && (e->n_bins || e->bytes)))
         return gx_corrupt(err, ix, KIND, "the columns of attribute %u begin at byte %llu, not %llu", i, ULL(e->begin),
                           ULL(some ? at : 0));
+    if (some && c->starts && e->encoding == GX_BITMAPS_RANGE)
+        return gx_corrupt(err, ix, KIND, "attribute %u has a range encoding, and documents with several values", i);
     if (some && (gx_is_keyword(c->type) ? e->encoding != GX_BITMAPS_EQUALITY || e->n_bins != c->n_strings
                                         : e->n_bins == 0 || e->n_bins > GX_MAX_BINS))
         return gx_corrupt(err, ix, KIND, "attribute %u has %u bins", i, e->n_bins);
@@ -190,9 +192,9 @@ static bool has_value(const gx_column *c, uint32_t docid, uint32_t bin)
 {
     const uint64_t least = gx_sort_key(c->type, gx_bitmaps_least(c, bin));
     const uint64_t greatest = gx_sort_key(c->type, gx_bitmaps_greatest(c, bin));
-    const uint64_t begin = c->starts ? c->starts[docid] : docid, end = c->starts ? c->starts[docid + 1] : begin + 1;
+    const gx_value_span v = gx_column_values(c, docid);
     bool has = false;
-    for (uint64_t i = begin; i < end && gx_column_has(c, docid) && !has; ++i) {
+    for (uint64_t i = v.begin; i < v.end && gx_column_has(c, docid) && !has; ++i) {
         const uint64_t key = gx_sort_key(c->type, gx_column_raw(c, i));
         has = key >= least && key <= greatest;
     }
@@ -214,6 +216,24 @@ static uint64_t find_bins(const gx_index *ix, const gx_column *c, uint16_t *bins
         bins[d] = bin;
         n += bin < c->bitmaps.n_columns;
     }
+    return n;
+}
+
+/* How many documents each bin has, summed up, in an equality encoding. A document's values rise, and their
+ * bins do. */
+static uint64_t count_in_bins(const gx_index *ix, const gx_column *c)
+{
+    uint64_t n = 0;
+    if (!c->starts)
+        return c->n_present;
+    if (gx_is_keyword(c->type))
+        return c->n_values;
+    for (uint32_t d = 0; d < ix->n_docs; ++d)
+        for (uint32_t v = c->starts[d], bin, last, before = UINT32_MAX; v < c->starts[d + 1]; ++v, before = bin) {
+            const uint64_t raw = gx_column_raw(c, v);
+            bin = gx_bitmaps_find(c, raw, raw, &bin, &last) ? last : UINT32_MAX;
+            n += bin != before;
+        }
     return n;
 }
 
@@ -267,13 +287,15 @@ static gx_status check_bounds(const gx_index *ix, const gx_column *c, gx_error *
     if (!seen)
         return gx_fail(err, GX_ENOMEM, "out of memory");
     for (uint32_t d = 0; d < ix->n_docs && !outside; ++d) {
-        const uint64_t raw = gx_column_raw(c, d);
-        if (!gx_column_has(c, d))
-            continue;
-        outside = !gx_bitmaps_find(c, raw, raw, &first, &last);
-        if (!outside)
-            seen[first] |= (uint8_t)((raw == gx_bitmaps_least(c, first)) | (raw == gx_bitmaps_greatest(c, first)) << 1);
-        missing = outside ? d : missing;
+        const gx_value_span v = gx_column_values(c, d);
+        for (uint64_t i = v.begin; i < v.end && gx_column_has(c, d) && !outside; ++i) {
+            const uint64_t raw = gx_column_raw(c, i);
+            outside = !gx_bitmaps_find(c, raw, raw, &first, &last);
+            if (!outside)
+                seen[first] |=
+                    (uint8_t)((raw == gx_bitmaps_least(c, first)) | (raw == gx_bitmaps_greatest(c, first)) << 1);
+            missing = outside ? d : missing;
+        }
     }
     for (uint32_t bin = 0; bin < b->n_bins && !outside; ++bin)
         missing = missing == b->n_bins && seen[bin] != 3 ? bin : missing;
@@ -292,7 +314,9 @@ static gx_status check_columns(bin_check *b, gx_error *err)
     const gx_column *c = b->c;
     const gx_bitmaps *maps = &c->bitmaps;
     gx_status st = maps->least ? check_bounds(b->ix, c, err) : GX_OK;
-    const uint64_t n = b->bins ? find_bins(b->ix, c, b->bins) : c->starts ? c->n_values : c->n_present;
+    if (st != GX_OK)
+        return st;
+    const uint64_t n = b->bins ? find_bins(b->ix, c, b->bins) : count_in_bins(b->ix, c);
     for (uint32_t i = 0; i < maps->n_columns && st == GX_OK; ++i) {
         const bool list = gx_bitmap_form_of(maps->directory[i]) == GX_BITMAP_LIST;
         const char *fault = form_fault(b->ix, maps, i);

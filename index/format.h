@@ -224,18 +224,20 @@ GX_AT(gx_list_entry, tf_param, 15);
  *
  *   the values         n_values numbers of `width` bytes: int, date: value - base; float: a double
  *                      of IEEE 754; keyword, keywords: an ordinal, the place among the attribute's
- *                      strings; bool: 0 or 1. But for keywords, n_values is n_docs, and the value
- *                      of a document without one is 0
- *   keywords: starts   u32 [n_docs + 1]: document d has the values [starts[d], starts[d + 1])
+ *                      strings; bool: 0 or 1. Without starts, n_values is n_docs, and the value of
+ *                      a document without one is 0
+ *   starts             of keywords, and where `several`: u32 [n_docs + 1]: document d has the values
+ *                      [starts[d], starts[d + 1]), which rise strictly
  *   else: presence     where n_present < n_docs: u64 [ceil(n_docs / 64)]: bit d % 64 of word d / 64
  *                      is set where document d has a value
  *
  * The strings of ATTS are the names of all attributes, then the strings of each, which rise
  * strictly in byte order. */
 typedef struct gx_column_entry {
-    uint8_t type;  /* gx_attribute_type */
-    uint8_t width; /* 1, 2, 4 or 8 */
-    uint8_t reserved0[2];
+    uint8_t type;    /* gx_attribute_type */
+    uint8_t width;   /* 1, 2, 4 or 8 */
+    uint8_t several; /* int, float, date, bool: 1 where a document has more than one value; else 0 */
+    uint8_t reserved0;
     uint32_t n_present; /* documents that have a value */
     int64_t base;       /* int, date: the least value; else 0 */
     uint64_t values;    /* where the column begins in ATTV */
@@ -245,6 +247,7 @@ typedef struct gx_column_entry {
 } gx_column_entry;
 static_assert(sizeof(gx_column_entry) == 64, "column entry size");
 GX_AT(gx_column_entry, width, 1);
+GX_AT(gx_column_entry, several, 2);
 GX_AT(gx_column_entry, n_present, 4);
 GX_AT(gx_column_entry, base, 8);
 GX_AT(gx_column_entry, values, 16);
@@ -257,8 +260,9 @@ GX_AT(gx_column_entry, reserved, 40);
  * that have any follow each other, the first behind the entries. 64 zero bytes end the section.
  * The documents that have a value are divided into bins by it: a bin a string, in order, or n_bins
  * bins of rising values. There is a column for each bin, which has its documents (equality), or for
- * each bin but the last, which has the documents of the bins up to this one (range). In range columns
- * a document without a value is where the last one before it that has a value is, or nowhere:
+ * each bin but the last, which has the documents of the bins up to this one (range; not of an
+ * attribute with starts). In range columns a document without a value is where the last one before it
+ * that has a value is, or nowhere:
  *
  *   bounds     but for keyword, keywords: the least value of each bin, then the greatest of each,
  *              `width` bytes each as in ATTV, padded with zeros to a multiple of 8 bytes

@@ -297,34 +297,34 @@ static void count_raw(const gx_index *ix, const gx_column *c, const uint64_t *wo
     (c->width == 1 ? count_u8 : c->width == 2 ? count_u16 : count_u32)(ix, c, words, n, counts);
 }
 
-#define COUNT_STRINGS(NAME, TYPE)                                                                                      \
-    static uint64_t count_strings_##NAME(const gx_index *ix, const gx_column *c, const uint64_t *words,                \
+#define COUNT_SEVERAL(NAME, TYPE)                                                                                      \
+    static uint64_t count_several_##NAME(const gx_index *ix, const gx_column *c, const uint64_t *words, uint64_t n,    \
                                          uint32_t *counts)                                                             \
     {                                                                                                                  \
         const TYPE *const values = c->values;                                                                          \
         const uint32_t *const starts = c->starts;                                                                      \
-        const uint64_t n_strings = c->n_strings;                                                                       \
         uint64_t n_present = 0;                                                                                        \
         EACH_DOCUMENT(ix, words, d)                                                                                    \
         {                                                                                                              \
             const uint32_t end = starts[d + 1];                                                                        \
             n_present += starts[d] < end;                                                                              \
             for (uint32_t v = starts[d]; v < end; ++v)                                                                 \
-                if (values[v] < n_strings)                                                                             \
+                if (values[v] < n)                                                                                     \
                     ++counts[values[v]];                                                                               \
         }                                                                                                              \
         return n_present;                                                                                              \
     }
-COUNT_STRINGS(u8, uint8_t)
-COUNT_STRINGS(u16, uint16_t)
-COUNT_STRINGS(u32, uint32_t)
+COUNT_SEVERAL(u8, uint8_t)
+COUNT_SEVERAL(u16, uint16_t)
+COUNT_SEVERAL(u32, uint32_t)
 
-/* Of several strings a document; returns the documents that have any. */
-static uint64_t count_strings(const gx_index *ix, const gx_column *c, const uint64_t *words, uint32_t *counts)
+/* The same of several values a document; returns the documents that have any. */
+static uint64_t count_several(const gx_index *ix, const gx_column *c, const uint64_t *words, uint64_t n,
+                              uint32_t *counts)
 {
-    return (c->width == 1   ? count_strings_u8
-            : c->width == 2 ? count_strings_u16
-                            : count_strings_u32)(ix, c, words, counts);
+    return (c->width == 1   ? count_several_u8
+            : c->width == 2 ? count_several_u16
+                            : count_several_u32)(ix, c, words, n, counts);
 }
 
 /* Strings of a set that is small beside the dictionary. false: no memory. */
@@ -334,9 +334,9 @@ static bool count_few_strings(const gx_index *ix, const gx_column *c, const uint
     bool good = true;
     EACH_DOCUMENT(ix, words, d)
     {
-        const uint64_t begin = c->starts ? c->starts[d] : d, end = c->starts ? c->starts[d + 1] : begin + 1;
-        *n_present += begin < end;
-        for (uint64_t v = begin; v < end; ++v) {
+        const gx_value_span span = gx_column_values(c, (uint32_t)d);
+        *n_present += span.begin < span.end;
+        for (uint64_t v = span.begin; v < span.end; ++v) {
             const uint64_t ordinal = gx_column_raw(c, v);
             good = good && (ordinal >= c->n_strings || add_count(t, ordinal, 1));
         }
@@ -395,7 +395,7 @@ static bool add_strings(gx_facet_count *f, const gx_index *ix, const gx_column *
     if (!counts)
         return false;
     if (c->starts) {
-        f->n_present += count_strings(ix, c, words, counts);
+        f->n_present += count_several(ix, c, words, c->n_strings, counts);
     } else {
         f->n_present += n;
         count_raw(ix, c, words, c->n_strings, counts);
@@ -424,25 +424,28 @@ static uint64_t key_of_raw(const gx_facet_count *f, const gx_column *c, uint64_t
 }
 
 /* One more than the greatest value of 1 or 2 bytes, documents without a value included. */
-static uint32_t bound_of(const gx_index *ix, const gx_column *c)
+static uint32_t bound_of(const gx_column *c)
 {
     const uint16_t *const values = c->values;
     uint32_t bound = c->width == 1 ? 256 : __atomic_load_n(&c->bound, __ATOMIC_RELAXED);
     if (!bound) {
-        for (uint32_t d = 0; d < ix->n_docs; ++d)
-            bound = values[d] > bound ? values[d] : bound;
+        for (uint64_t i = 0; i < c->n_values; ++i)
+            bound = values[i] > bound ? values[i] : bound;
         __atomic_store_n((uint32_t *)&c->bound, ++bound, __ATOMIC_RELAXED);
     }
     return bound;
 }
 
-/* Numbers of 1 or 2 bytes: first a count of each, then the groups of those that occur. */
+/* Numbers of 1 or 2 bytes: first a count of each, then the groups of those that occur. Of several values a
+ * document, each is a group. */
 static bool add_narrow(gx_facet_count *f, const gx_index *ix, const gx_column *c, const uint64_t *words)
 {
-    const uint32_t n = bound_of(ix, c);
+    const uint32_t n = bound_of(c);
     uint32_t *counts = calloc(n, sizeof *counts);
     bool good = counts != NULL;
-    if (good)
+    if (good && c->starts)
+        f->n_present += count_several(ix, c, words, n, counts);
+    else if (good)
         count_raw(ix, c, words, n, counts);
     for (uint32_t raw = 0; raw < n && good; ++raw)
         good = !counts[raw] || add_count(&f->table, key_of_raw(f, c, raw), counts[raw]);
@@ -477,13 +480,34 @@ static bool add_one_by_one(gx_facet_count *f, const gx_index *ix, const gx_colum
     return good;
 }
 
+/* Several values a document, which rise: the document counts once in each group that has any of them. */
+static bool add_several(gx_facet_count *f, const gx_index *ix, const gx_column *c, const uint64_t *words)
+{
+    bool good = true;
+    EACH_DOCUMENT(ix, words, d)
+    {
+        uint64_t before = 0;
+        f->n_present += c->starts[d] < c->starts[d + 1];
+        for (uint32_t v = c->starts[d]; v < c->starts[d + 1]; ++v) {
+            const uint64_t key = key_of_raw(f, c, gx_column_raw(c, v));
+            if (v == c->starts[d] || key != before)
+                good = add_count(&f->table, key, 1) && good;
+            before = key;
+        }
+    }
+    return good;
+}
+
 static bool add_by_documents(gx_facet_count *f, const gx_index *ix, const gx_column *c, const uint64_t *words,
                              uint64_t n)
 {
     if (gx_is_keyword(c->type))
         return add_strings(f, ix, c, words, n);
-    f->n_present += n;
-    if (c->width <= 2 && bound_of(ix, c) <= 8 * n + 256) /* a count for each is smaller than the table */
+    const bool values = f->facet.grouping == GX_FACET_VALUES;
+    if (c->starts && !(c->width <= 2 && values && bound_of(c) <= 8 * n + 256))
+        return add_several(f, ix, c, words);
+    f->n_present += c->starts ? 0 : n;
+    if (c->width <= 2 && bound_of(c) <= 8 * n + 256) /* a count for each is smaller than the table */
         return add_narrow(f, ix, c, words);
     return (c->type == GX_ATTRIBUTE_FLOAT || f->facet.grouping == GX_FACET_STORED ? add_one_by_one : add_wide)(f, ix, c,
                                                                                                                words);
@@ -508,9 +532,14 @@ bool gx_facet_bins_are_in_groups(const gx_facet *facet, const gx_column *c)
         return false;
     if (gx_is_keyword(c->type) || facet->grouping == GX_FACET_STORED)
         return true;
-    for (uint32_t i = 0; i < b->n_bins; ++i)
-        if (key_of_raw(&f, c, gx_bitmaps_least(c, i)) != key_of_raw(&f, c, gx_bitmaps_greatest(c, i)))
+    for (uint32_t i = 0; i < b->n_bins; ++i) {
+        const uint64_t key = key_of_raw(&f, c, gx_bitmaps_least(c, i));
+        if (key != key_of_raw(&f, c, gx_bitmaps_greatest(c, i)))
             return false;
+        /* a document of several values can be in several bins; it is to count once in a group */
+        if (c->starts && i && key == key_of_raw(&f, c, gx_bitmaps_greatest(c, i - 1)))
+            return false;
+    }
     return true;
 }
 
@@ -610,16 +639,17 @@ void gx_facet_count_look(gx_facet_count *f, const gx_index *ix, uint32_t column,
     double low = f->any ? f->least_float : INFINITY, high = f->any ? f->greatest_float : -INFINITY;
     EACH_DOCUMENT(ix, words, d)
     {
-        const uint64_t raw = gx_column_raw(c, d);
-        const int64_t x = (int64_t)((uint64_t)c->base + raw);
-        const double y = c->type == GX_ATTRIBUTE_FLOAT ? as_double(raw) : 0;
-        if (!gx_column_has(c, (uint32_t)d))
-            continue;
-        f->any = true;
-        low = fmin(low, y);
-        high = fmax(high, y);
-        least = x < least ? x : least;
-        greatest = x > greatest ? x : greatest;
+        const gx_value_span span = gx_column_values(c, (uint32_t)d);
+        for (uint64_t v = span.begin; v < span.end && gx_column_has(c, (uint32_t)d); ++v) {
+            const uint64_t raw = gx_column_raw(c, v);
+            const int64_t x = (int64_t)((uint64_t)c->base + raw);
+            const double y = c->type == GX_ATTRIBUTE_FLOAT ? as_double(raw) : 0;
+            f->any = true;
+            low = fmin(low, y);
+            high = fmax(high, y);
+            least = x < least ? x : least;
+            greatest = x > greatest ? x : greatest;
+        }
     }
     f->least = least;
     f->greatest = greatest;

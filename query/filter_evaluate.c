@@ -21,16 +21,17 @@ static void select_all(const gx_filter *f, uint64_t *words)
         words[f->ix->n_docs / 64] = (UINT64_C(1) << f->ix->n_docs % 64) - 1;
 }
 
-/* Documents of which any keyword has an ordinal in [low, high]. */
-static void select_keywords(const gx_filter *f, const gx_column *c, uint64_t low, uint64_t high, uint64_t *words)
+/* Of n documents from `first` on, those of which any value is in [low, high]. */
+static void select_several(const gx_column *c, size_t first, uint32_t n, uint64_t low, uint64_t high, uint64_t *words)
 {
-    memset(words, 0, n_words(f) * sizeof *words);
-    for (uint32_t d = 0; d < f->ix->n_docs; ++d) {
+    const uint32_t *const starts = c->starts + first;
+    const gx_attribute_type type = c->type;
+    const uint64_t least = gx_sort_key(type, low), span = gx_sort_key(type, high) - least;
+    memset(words, 0, ((size_t)n + 63) / 64 * sizeof *words);
+    for (uint32_t d = 0; d < n; ++d) {
         bool any = false;
-        for (uint32_t i = c->starts[d]; i < c->starts[d + 1]; ++i) {
-            const uint64_t ordinal = gx_column_raw(c, i);
-            any |= ordinal >= low && ordinal <= high;
-        }
+        for (uint32_t i = starts[d]; i < starts[d + 1]; ++i)
+            any |= gx_sort_key(type, gx_column_raw(c, i)) - least <= span;
         words[d / 64] |= (uint64_t)any << d % 64;
     }
 }
@@ -52,13 +53,15 @@ static bool select_by_order(const gx_filter *f, gx_column *c, uint64_t low, uint
     return true;
 }
 
-/* Of n documents from `first` on, those whose value is in [low, high], whether they have it or not. */
+/* Of n documents from `first` on, those whose value is in [low, high], and perhaps some that have none. */
 static void select_values(const gx_column *c, size_t first, uint32_t n, uint64_t low, uint64_t high, uint64_t *words)
 {
     const gx_filter_kernels *k = gx_filter_kernels_best();
     const void *const from = (const uint8_t *)c->values + first * c->width;
     double least, most;
-    if (c->type == GX_ATTRIBUTE_FLOAT) {
+    if (c->starts) {
+        select_several(c, first, n, low, high, words);
+    } else if (c->type == GX_ATTRIBUTE_FLOAT) {
         memcpy(&least, &low, sizeof least);
         memcpy(&most, &high, sizeof most);
         k->select_double(from, n, least, most, words);
@@ -90,7 +93,7 @@ static void select_present(const gx_filter *f, const gx_column *c, uint64_t *wor
 #define WORD_TIME 0.4
 #define NUMBER_TIME 1.2
 #define BYTE_TIME 0.028
-#define KEYWORD_TIME 5
+#define SEVERAL_TIME 5
 
 /* What of a range its bins decide: the documents of bins [begin, end), and perhaps some of bin `low`
  * and bin `high`, which the range cuts; UINT32_MAX: none. */
@@ -186,7 +189,7 @@ static bool select_by_bitmaps(const gx_filter *f, const gx_column *c, uint64_t l
     const gx_bitmaps *b = &c->bitmaps;
     if (b->encoding == GX_BITMAPS_NONE)
         return false;
-    const double scan = c->starts ? KEYWORD_TIME * (double)c->n_values : BYTE_TIME * (double)f->ix->n_docs * c->width;
+    const double scan = c->starts ? SEVERAL_TIME * (double)c->n_values : BYTE_TIME * (double)f->ix->n_docs * c->width;
     const bin_range r = find_bins(c, low, high);
     const bool cuts = r.low != UINT32_MAX || r.high != UINT32_MAX;
     double time = time_of_bins(f, b, r.begin, r.end, scan);
@@ -221,10 +224,7 @@ static void select_range(const gx_filter *f, const gx_filter_node *n, uint64_t *
     if ((ordered && select_by_order(f, c, low, high, words)) || select_by_bitmaps(f, c, low, high, words) ||
         (!ordered && select_by_order(f, c, low, high, words)))
         return;
-    if (c->starts)
-        select_keywords(f, c, low, high, words);
-    else
-        select_values(c, 0, f->ix->n_docs, low, high, words);
+    select_values(c, 0, f->ix->n_docs, low, high, words);
     for (size_t w = 0; c->present && w < n_words(f); ++w)
         words[w] &= c->present[w];
 }

@@ -28,14 +28,16 @@ static void test_double(const double *values, const uint32_t *docids, uint32_t n
         keep[i] = (values[docids[i]] >= low) & (values[docids[i]] <= high);
 }
 
-/* Documents of which any keyword has an ordinal in [low, high]. */
-static void test_keywords(const gx_column *c, const uint32_t *docids, uint32_t n, uint64_t low, uint64_t high,
-                          uint8_t *keep)
+/* Documents of which any value is in [low, high]. */
+static void test_several(const gx_column *c, const uint32_t *docids, uint32_t n, uint64_t low, uint64_t high,
+                         uint8_t *keep)
 {
+    const gx_attribute_type type = c->type;
+    const uint64_t least = gx_sort_key(type, low), span = gx_sort_key(type, high) - least;
     for (uint32_t i = 0; i < n; ++i) {
         bool any = false;
         for (uint32_t v = c->starts[docids[i]]; v < c->starts[docids[i] + 1]; ++v)
-            any |= gx_column_raw(c, v) - low <= high - low;
+            any |= gx_sort_key(type, gx_column_raw(c, v)) - least <= span;
         keep[i] = any;
     }
 }
@@ -57,12 +59,12 @@ static void test_range(const gx_filter *f, const gx_filter_node *node, const uin
         return;
     }
     const uint64_t span = high - low;
-    if (c->type == GX_ATTRIBUTE_FLOAT) {
+    if (c->starts) {
+        test_several(c, docids, n, low, high, keep);
+    } else if (c->type == GX_ATTRIBUTE_FLOAT) {
         memcpy(&least, &low, sizeof least);
         memcpy(&most, &high, sizeof most);
         test_double(c->values, docids, n, least, most, keep);
-    } else if (c->starts) {
-        test_keywords(c, docids, n, low, high, keep);
     } else if (c->width == 1) {
         test_uint8_t(c->values, docids, n, (uint8_t)low, (uint8_t)span, keep);
     } else if (c->width == 2) {

@@ -262,14 +262,14 @@ class Index:
         return [data[a:b].decode() for a, b in zip(offsets, offsets[1:])]
 
     def attributes(self):
-        """By name: the type and the documents' values, None where one is missing."""
+        """By name: the type and the documents' values, None where one is missing, a list where there can be several."""
         if "ATTR" not in self.sections:
             assert "ATTV" not in self.sections and "ATTS" not in self.sections
             return {}
-        entries = list(struct.iter_unpack("<BBHIqQQII24s", self.sections["ATTR"][0]))
+        entries = list(struct.iter_unpack("<BBBBIqQQII24s", self.sections["ATTR"][0]))
         values, n = self.sections["ATTV"][0], self.n_docs
         assert len(entries) == self.sections["ATTR"][1]
-        strings = self.strings("ATTS", len(entries) + sum(entry[8] for entry in entries))
+        strings = self.strings("ATTS", len(entries) + sum(entry[9] for entry in entries))
         at, string, found = 0, len(entries), {}
 
         def take(n_items, code):
@@ -280,9 +280,10 @@ class Index:
             assert not any(values[end:at])
             return part
 
-        for name, (kind, width, zero, n_present, base, begin, n_values, first, n_strings, zeros) in zip(strings,
-                                                                                                        entries):
+        for name, (kind, width, several, zero, n_present, base, begin, n_values, first, n_strings, zeros) in zip(
+                strings, entries):
             kind = TYPES[kind]
+            assert several in (0, 1) and not (several and (kind.startswith("keyword") or n_values <= n_present))
             assert zero == 0 and not any(zeros) and begin == at and first == (string if kind.startswith("keyword")
                                                                               else 0)
             row = take(n_values, "d" if kind == "float" else {1: "B", 2: "H", 4: "I", 8: "Q"}[width])
@@ -292,10 +293,12 @@ class Index:
                 row, string = [own[i] for i in row] if own else [None] * n_values, string + n_strings
             elif kind in ("int", "date"):
                 row = [base + x for x in row]
-            if kind == "keywords":
+            if kind == "keywords" or several:
                 starts = take(n + 1, "I")
                 assert starts[0] == 0 and starts[n] == n_values
                 row = [list(row[a:b]) or None for a, b in zip(starts, starts[1:])]
+                order = str.encode if kind == "keywords" else None
+                assert all(x is None or x == sorted(set(x), key=order) for x in row)
             elif n_present < n:
                 present = take(-(-n // 64), "Q")
                 row = [x if present[d // 64] >> d % 64 & 1 else None for d, x in enumerate(row)]
@@ -311,17 +314,18 @@ class Index:
             return {}
         section, n_attributes = self.sections["ATTB"]
         values = self.attributes()
-        attributes = list(struct.iter_unpack("<BBHIqQQII24s", self.sections["ATTR"][0]))
+        attributes = list(struct.iter_unpack("<BBBBIqQQII24s", self.sections["ATTR"][0]))
         assert n_attributes == len(attributes) and not any(section[-64:])
         at, found, first = 32 * n_attributes, {}, n_attributes
         for i, name in enumerate(values):
-            kind, width, _, _, base, _, _, first_string, n_strings, _ = attributes[i]
+            kind, width, several, _, _, base, _, _, first_string, n_strings, _ = attributes[i]
             encoding, *asked, zero, n_asked, n_bins, zeros, begin, size = struct.unpack_from("<BBBBIIIQQ", section,
                                                                                              32 * i)
             assert zero == zeros == 0 and encoding in (1, 2, 3) and begin == (at if encoding > 1 else 0)
             if encoding == 1:
                 assert n_bins == size == 0
                 continue
+            assert not several or encoding == 2
             part = section[begin:begin + size]
             bins, used = None, 0
             if TYPES[kind].startswith("keyword"):

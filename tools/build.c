@@ -384,8 +384,7 @@ static const cli_flag flags[] = {
      "memory for the inversion; what does not fit goes through temporary files in the directory of the output",
      .min = 1 << 20},
     {"threads", 'j', CLI_COUNT, "N", "1",
-     "use at most `N` threads; 0: one a processor. The index is the same for any number. See Threads",
-     .max = 1024},
+     "use at most `N` threads; 0: one a processor. The index is the same for any number. See Threads", .max = 1024},
     {"on-error", 0, CLI_CHOICE, "fail|skip", "fail",
      "what a bad document does: `fail` ends the build and writes nothing; `skip` leaves the document out"},
     {"duplicates", 0, CLI_CHOICE, "fail|first|last", "fail",
@@ -447,13 +446,14 @@ static const cli_section sections[] = {
      "            with +02:00; kept in seconds, as the first second of the\n"
      "            year, month or day\n"
      "  keyword   a string; upper and lower case differ\n"
-     "  keywords  any number of strings: a JSON array, or a column with commas\n"
-     "            between the strings\n"
+     "  keywords  any number of strings\n"
      "  bool      true, false, 1 or 0\n"
      "\n"
-     "A document without the field, or with null or nothing in it, has no value. A document with a value that is not "
-     "of the attribute's type is a bad document. The names id, title, text, has, AND, OR, NOT and TO are not for "
-     "attributes. `gpuidx export --attributes` writes them beside CIFF."},
+     "Of every type but `keyword` a document can have several values: a JSON array, or a column with commas between "
+     "them (so that 1,000 in a column is 1 and 0). Equal ones count once. A filter selects the document if any of its "
+     "values meets the condition. A document without the field, or with null or nothing in it, has no value. A "
+     "document with a value that is not of the attribute's type is a bad document. The names id, title, text, has, "
+     "AND, OR, NOT and TO are not for attributes. `gpuidx export --attributes` writes them beside CIFF."},
     {"Bitmap columns",
      "Beside an attribute's values the index can hold columns of a bit a document, from which a filter is answered "
      "without a look at all values. They change no answer. By default an attribute has them where they are small: "
@@ -466,7 +466,8 @@ static const cli_section sections[] = {
      "  bitmaps=none      no columns\n"
      "  bitmaps=equality  a column for each bin, or for each keyword\n"
      "  bitmaps=range     a column for each bin and all below it, so that two\n"
-     "                    columns answer any range; not for keywords\n"
+     "                    columns answer any range; not for keywords. Where a\n"
+     "                    document has several values, equality is taken\n"
      "  bins=N            at most N bins, 1 to 4,096; with it `bitmaps` is range\n"
      "                    unless given. By default a value has its own bin where\n"
      "                    there are at most 256 different ones; else there are 256\n"

@@ -102,7 +102,7 @@ static const cli_section sections[] = {
      "  doc7<TAB>2019<TAB>3.5<TAB>red,blue\n"
      "  doc9<TAB><TAB>-1<TAB>\n"
      "\n"
-     "Tabs part fields, and commas several keywords; an empty field is no value. In a field two characters stand for "
+     "Tabs part fields, and commas several values; an empty field is no value. In a field two characters stand for "
      "one that would mean something else:\n"
      "\n"
      "  \\t  a tab              \\n  a line end       \\r  a carriage return\n"

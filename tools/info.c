@@ -218,9 +218,26 @@ static void print_bitmaps(const gx_index *ix)
     }
 }
 
-static void print_attributes(const gx_index *ix)
+/* The least and the greatest value, but of keywords. */
+static void print_extremes(const gx_attribute_info *a)
 {
     char least[64], most[64];
+    if (a->type == GX_ATTRIBUTE_KEYWORD || a->type == GX_ATTRIBUTE_KEYWORDS)
+        return;
+    if (a->n_present == 0)
+        printf("none");
+    else if (a->type == GX_ATTRIBUTE_FLOAT)
+        printf("%g to %g", a->min_float, a->max_float);
+    else if (a->type == GX_ATTRIBUTE_DATE)
+        printf("%s to %s", moment(least, a->min_int), moment(most, a->max_int));
+    else if (a->type == GX_ATTRIBUTE_BOOL)
+        printf("%s", a->min_int == a->max_int ? a->min_int ? "true" : "false" : "false and true");
+    else
+        printf("%lld to %lld", (long long)a->min_int, (long long)a->max_int);
+}
+
+static void print_attributes(const gx_index *ix)
+{
     gx_attribute_info a = {.size = sizeof a};
     if (gx_index_n_attributes(ix))
         printf("\n%-20s %-8s %11s %12s  %s\n", "attribute", "type", "documents", "bytes", "values");
@@ -228,17 +245,11 @@ static void print_attributes(const gx_index *ix)
         printf("%-20.*s %-8s %11u %12llu  ", (int)a.name_len, a.name, gx_attribute_type_name(a.type), a.n_present,
                (unsigned long long)a.bytes);
         if (a.type == GX_ATTRIBUTE_KEYWORD || a.type == GX_ATTRIBUTE_KEYWORDS)
-            printf("%llu, %u different\n", (unsigned long long)a.n_values, a.n_distinct);
-        else if (a.n_present == 0)
-            puts("none");
-        else if (a.type == GX_ATTRIBUTE_FLOAT)
-            printf("%g to %g\n", a.min_float, a.max_float);
-        else if (a.type == GX_ATTRIBUTE_DATE)
-            printf("%s to %s\n", moment(least, a.min_int), moment(most, a.max_int));
-        else if (a.type == GX_ATTRIBUTE_BOOL)
-            printf("%s\n", a.min_int == a.max_int ? a.min_int ? "true" : "false" : "false and true");
-        else
-            printf("%lld to %lld\n", (long long)a.min_int, (long long)a.max_int);
+            printf("%llu, %u different", (unsigned long long)a.n_values, a.n_distinct);
+        else if (a.n_values > a.n_present) /* documents have several */
+            printf("%llu, ", (unsigned long long)a.n_values);
+        print_extremes(&a);
+        putchar('\n');
     }
     print_bitmaps(ix);
 }

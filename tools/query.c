@@ -172,7 +172,7 @@ static const cli_section sections[] = {
     {"Filter syntax",
      "`--filter` takes conditions on the attributes that `gpuidx build --attr` kept and `gpuidx info` lists:\n"
      "\n"
-     "  year:2019               the value is 2019; of keywords, one of them\n"
+     "  year:2019               the value is 2019; of several, one of them\n"
      "  year:[2015 TO 2019]     2015, 2019, and what lies between\n"
      "  year:{2015 TO 2019}     what lies between; [2015 TO 2019} mixes both\n"
      "  year:[2015 TO *]        2015 and all above\n"
@@ -185,8 +185,9 @@ static const cli_section sections[] = {
      "  (a OR b) AND c          a group; groups and NOTs nest up to 64 levels\n"
      "\n"
      "A value with blanks, brackets or quotes stands in double quotes; a backslash takes the next character as it is. "
-     "Keywords are ordered byte by byte. A document without a value meets no condition on that attribute, and so NOT "
-     "selects it. A range whose ends are in the wrong order selects nothing."},
+     "Keywords are ordered byte by byte. A document of several values meets a condition if one of them does, "
+     "so that `year:>2015 AND year:<2019` may be met by two. One without a value meets no condition on that attribute, "
+     "and so NOT selects it. A range whose ends are in the wrong order selects nothing."},
     {"Facet syntax",
      "`--facet` takes the name of an attribute and options behind colons:\n"
      "\n"
@@ -201,11 +202,11 @@ static const cli_section sections[] = {
      "  year:all:order=value  by value, not by count\n"
      "\n"
      "The counts are exact and of all documents that match the query, whatever `-k` is, under the filters and without "
-     "deleted documents. A document with several keywords counts in each of them; one without a value is counted as "
-     "such. Bins and widths print all ranges, by value. Behind the attribute's name and a colon, what is printed of a "
-     "group is a filter that selects it; a keyword may need quotes. The formats `human` and `jsonl` have facets. The "
-     "CPU counts, also beside a GPU's search: one pass over the query's lists, then one over the values of the "
-     "matches, or over bitmap columns where that is faster."},
+     "deleted documents. A document with several values counts once in each group that has one of them; one without "
+     "a value is counted as such. Bins and widths print all ranges, by value. Behind the attribute's name and a colon, "
+     "what is printed of a group is a filter that selects it; a keyword may need quotes. The formats `human` and "
+     "`jsonl` have facets. The CPU counts, also beside a GPU's search: one pass over the query's lists, then one over "
+     "the values of the matches, or over bitmap columns where that is faster."},
     {"Boolean syntax",
      "With `--syntax=boolean`:\n"
      "\n"

@@ -29,7 +29,7 @@ typedef struct maker {
     uint64_t *least, *greatest; /* [n_bins] sort keys; until the bins are tallied, they begin at `least` */
     uint64_t *found;            /* [n_bins] the least key of each */
     /* [n_bins] */
-    uint32_t *docs;             /* documents of the bin, or values of it, which is the same */
+    uint32_t *docs;             /* documents of the bin */
     uint32_t *borders;          /* borders of the column's runs */
     uint32_t *last;             /* the bin's last document + 1 */
     gx_bitmap_entry *directory; /* [n_columns] */
@@ -75,6 +75,11 @@ static int compare_u64(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static uint64_t value_of(const gx_bitmap_row *row, uint32_t i)
+{
+    return row->several ? row->several[i] : row->numbers ? row->numbers[i] : row->value;
+}
+
 /* Count a value among the different ones, as long as they are few. */
 static void count_distinct(maker *m, uint64_t key)
 {
@@ -96,7 +101,7 @@ static void count_distinct(maker *m, uint64_t key)
 static gx_status survey(maker *m, gx_error *err)
 {
     const gx_bitmap_source *s = m->source;
-    const uint32_t stride = s->n_docs / SAMPLE + 1;
+    const uint32_t stride = (uint32_t)((s->several ? s->n_values : s->n_docs) / SAMPLE) + 1;
     gx_bitmap_row row;
     uint32_t n = 0;
     m->most_distinct = m->asked.bins ? m->asked.bins : AUTO_BINS;
@@ -108,13 +113,13 @@ static gx_status survey(maker *m, gx_error *err)
     gx_status st = s->rewind(s->user, err);
     for (uint32_t d = 0; d < s->n_docs && st == GX_OK; ++d) {
         st = s->next(s->user, &row, err);
-        if (st != GX_OK || row.n == 0)
-            continue;
-        const uint64_t key = gx_sort_key(s->type, row.value);
-        if (m->n_distinct <= m->most_distinct)
-            count_distinct(m, key);
-        if (n++ % stride == 0)
-            m->sample[m->n_sample++] = key;
+        for (uint32_t i = 0; st == GX_OK && i < row.n; ++i) {
+            const uint64_t key = gx_sort_key(s->type, value_of(&row, i));
+            if (m->n_distinct <= m->most_distinct)
+                count_distinct(m, key);
+            if (n++ % stride == 0)
+                m->sample[m->n_sample++] = key;
+        }
     }
     qsort(m->sample, m->n_sample, sizeof *m->sample, compare_u64);
     return st;
@@ -270,11 +275,6 @@ static void tally_bounds(maker *m, uint32_t bin, uint64_t value)
         m->greatest[bin] = key;
 }
 
-static uint64_t value_of(const gx_bitmap_row *row, uint32_t i)
-{
-    return row->several ? row->several[i] : row->value;
-}
-
 /* Bins without documents go, which sampled and equal ones can be. */
 static void leave_out_empty(maker *m)
 {
@@ -306,9 +306,12 @@ static gx_status tally(maker *m, gx_error *err)
     for (uint32_t d = 0; d < s->n_docs && st == GX_OK; ++d) {
         st = s->next(s->user, &row, err);
         for (uint32_t i = 0; st == GX_OK && i < row.n; ++i) {
-            const uint32_t bin = bin_of(m, value_of(&row, i));
+            const uint64_t value = value_of(&row, i);
+            const uint32_t bin = bin_of(m, value);
             if (m->least)
-                tally_bounds(m, bin, row.value);
+                tally_bounds(m, bin, value);
+            if (!range && m->docs[bin] && m->last[bin] == d + 1) /* with an earlier value */
+                continue;
             if (!range)
                 tally_equality(m, d, bin);
             ++m->docs[bin];
@@ -363,7 +366,7 @@ static bool choose_forms(maker *m, gx_error *err)
     }
     if (all >= 0x1p37 && m->asked.encoding != GX_BITMAPS_AUTO)
         gx_fail(err, GX_EINPUT, "the bitmap columns of an attribute take 16 GB or more");
-    const double most = m->least ? 2.0 * s->width * s->n_docs : 12.0 * (double)s->n_values;
+    const double most = m->least && !s->several ? 2.0 * s->width * s->n_docs : 12.0 * (double)s->n_values;
     return m->n_bins && all < 0x1p37 && (m->asked.encoding != GX_BITMAPS_AUTO || all <= most);
 }
 
@@ -456,10 +459,11 @@ static gx_status collect(maker *m, uint32_t begin, uint32_t end, gx_error *err)
             before = bin;
             continue;
         }
-        for (uint32_t i = 0; st == GX_OK && i < row.n; ++i) {
+        for (uint32_t i = 0, last = UINT32_MAX; st == GX_OK && i < row.n; ++i) {
             const uint32_t bin = bin_of(m, value_of(&row, i));
-            if (bin >= begin && bin < end)
+            if (bin >= begin && bin < end && bin != last)
                 add_to_bin(m, bin, d);
+            last = bin;
         }
     }
     if (range) {
@@ -608,6 +612,8 @@ gx_status gx_bitmaps_make(const gx_bitmap_source *s, const gx_bitmap_options *o,
     *entry = (gx_bitmaps_entry){.encoding = GX_BITMAPS_NONE};
     if (m.encoding == GX_BITMAPS_AUTO)
         m.encoding = keyword ? GX_BITMAPS_EQUALITY : GX_BITMAPS_RANGE;
+    if (m.encoding == GX_BITMAPS_RANGE && s->several)
+        m.encoding = GX_BITMAPS_EQUALITY;
     if (s->n_values && may_pay(&m)) {
         st = keyword ? GX_OK : survey(&m, err);
         if (st == GX_OK && !keyword)

@@ -24,16 +24,17 @@ typedef struct dictionary {
 typedef struct column {
     char *name;
     gx_attribute_type type;
-    gx_spool values;  /* u64 a document: the value; of keywords their number */
-    gx_spool several; /* of keywords: u32 each, numbers in the dictionary */
-    uint8_t *present;
-    size_t max_present; /* bytes */
+    gx_spool values;  /* u64 a document: the value; of several, and of keywords, how many */
+    gx_spool several; /* of keywords: u32 each, numbers in the dictionary; else the values of documents with several */
+    uint8_t *present, *many;      /* a bit a document: it has a value; it has several, which are not keywords */
+    size_t max_present, max_many; /* bytes; documents past `many` do not have several */
     dictionary strings;
 
-    uint64_t next; /* the document at hand */
-    bool has_next;
-    uint32_t *row; /* of keywords: [next] */
-    size_t max_row;
+    uint64_t next; /* the document at hand, as in `values` */
+    bool has_next, many_next;
+    uint32_t *row;     /* of keywords: [next] */
+    uint64_t *numbers; /* where many_next: [next] */
+    size_t max_row, max_numbers;
 
     gx_bitmap_options bitmaps;
     gx_column_entry entry; /* when the columns are written */
@@ -250,7 +251,9 @@ void gx_columns_close(gx_columns *c)
         gx_spool_free(&col->several);
         free(col->name);
         free(col->present);
+        free(col->many);
         free(col->row);
+        free(col->numbers);
         free(col->strings.bytes);
         free(col->strings.ends);
         free(col->strings.slots);
@@ -269,19 +272,55 @@ static int compare_u32(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static int compare_whole(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int compare_floats(const void *a, const void *b)
+{
+    const uint64_t x = gx_sort_key(GX_ATTRIBUTE_FLOAT, *(const uint64_t *)a),
+                   y = gx_sort_key(GX_ATTRIBUTE_FLOAT, *(const uint64_t *)b);
+    return (x > y) - (x < y);
+}
+
 /* Leave each string in a row once. */
+static void finish_keywords(column *col)
+{
+    const uint64_t n = col->next;
+    if (n < 2)
+        return;
+    qsort(col->row, (size_t)n, sizeof *col->row, compare_u32);
+    col->next = 1;
+    for (uint64_t j = 1; j < n; ++j)
+        if (col->row[j] != col->row[j - 1])
+            col->row[col->next++] = col->row[j];
+}
+
+/* Leave each number once, in order. If one is left, the document has one value. */
+static void finish_numbers(column *col)
+{
+    const uint64_t n = col->next;
+    qsort(col->numbers, (size_t)n, sizeof *col->numbers,
+          col->type == GX_ATTRIBUTE_FLOAT ? compare_floats : compare_whole);
+    col->next = 1;
+    for (uint64_t j = 1; j < n; ++j)
+        if (col->numbers[j] != col->numbers[j - 1])
+            col->numbers[col->next++] = col->numbers[j];
+    col->many_next = col->next > 1;
+    if (!col->many_next)
+        col->next = col->numbers[0];
+}
+
 static void finish_row(gx_columns *c)
 {
     for (uint32_t i = 0; i < c->n; ++i) {
         column *col = &c->columns[i];
-        const uint64_t n = col->type == GX_ATTRIBUTE_KEYWORDS ? col->next : 0;
-        if (n < 2)
-            continue;
-        qsort(col->row, (size_t)n, sizeof *col->row, compare_u32);
-        col->next = 1;
-        for (uint64_t j = 1; j < n; ++j)
-            if (col->row[j] != col->row[j - 1])
-                col->row[col->next++] = col->row[j];
+        if (col->type == GX_ATTRIBUTE_KEYWORDS)
+            finish_keywords(col);
+        else if (col->many_next)
+            finish_numbers(col);
     }
 }
 
@@ -290,6 +329,25 @@ static gx_status push_keyword(column *col, uint32_t number, gx_error *err)
     if (gx_grow(&col->row, &col->max_row, (size_t)col->next + 1, sizeof *col->row, err) != GX_OK)
         return no_memory(err);
     col->row[col->next++] = number;
+    return GX_OK;
+}
+
+/* The document has one more value, that is no string. */
+static gx_status push_number(column *col, uint64_t number, gx_error *err)
+{
+    if (!col->has_next) {
+        col->has_next = true;
+        col->next = number;
+        return GX_OK;
+    }
+    const uint64_t n = col->many_next ? col->next : 1;
+    if (gx_grow(&col->numbers, &col->max_numbers, (size_t)n + 1, sizeof *col->numbers, err) != GX_OK)
+        return no_memory(err);
+    if (!col->many_next)
+        col->numbers[0] = col->next;
+    col->numbers[n] = number;
+    col->next = n + 1;
+    col->many_next = true;
     return GX_OK;
 }
 
@@ -312,10 +370,9 @@ static gx_status set_value(column *col, const char *p, size_t n, gx_error *err)
     int64_t number = 0, last;
     double x = 0;
     bool truth = false;
-    if (col->has_next && col->type != GX_ATTRIBUTE_KEYWORDS)
-        return gx_fail(err, GX_EINPUT, "the attribute %s has several values, which its type %s does not take",
-                       col->name, gx_attribute_type_name(col->type));
-    col->has_next = true;
+    if (col->has_next && col->type == GX_ATTRIBUTE_KEYWORD)
+        return gx_fail(err, GX_EINPUT, "the attribute %s has several values, which its type keyword does not take",
+                       col->name);
     switch (col->type) {
     case GX_ATTRIBUTE_INT:
         fault = gx_parse_int(p, n, &number);
@@ -332,19 +389,19 @@ static gx_status set_value(column *col, const char *p, size_t n, gx_error *err)
         number = truth;
         break;
     default:
+        col->has_next = true;
         return set_string(col, p, n, err);
     }
     if (fault)
         return gx_fail(err, GX_EINPUT, "the attribute %s: '%.*s' %s", col->name, (int)(n < 60 ? n : 60), p, fault);
-    col->next = (uint64_t)number;
-    return GX_OK;
+    return push_number(col, (uint64_t)number, err);
 }
 
 static void clear_row(gx_columns *c)
 {
     for (uint32_t i = 0; i < c->n; ++i) {
         c->columns[i].next = 0;
-        c->columns[i].has_next = false;
+        c->columns[i].has_next = c->columns[i].many_next = false;
     }
 }
 
@@ -371,14 +428,14 @@ gx_status gx_columns_copy(gx_columns *c, const gx_index *ix, uint32_t docid, gx_
         const gx_column *from = &ix->columns[i];
         if (!gx_column_has(from, docid))
             continue;
-        col->has_next = true;
-        if (!gx_is_keyword(col->type)) {
-            col->next = (uint64_t)from->base + gx_column_raw(from, docid);
-            continue;
+        const gx_value_span span = gx_column_values(from, docid);
+        for (uint64_t v = span.begin; v < span.end && !gx_is_keyword(col->type); ++v) {
+            const gx_status st = push_number(col, (uint64_t)from->base + gx_column_raw(from, v), err);
+            if (st != GX_OK)
+                return st;
         }
-        const uint64_t begin = from->starts ? from->starts[docid] : docid;
-        const uint64_t end = from->starts ? from->starts[docid + 1] : begin + 1;
-        for (uint64_t v = begin; v < end; ++v) {
+        col->has_next = true;
+        for (uint64_t v = span.begin; v < span.end && gx_is_keyword(col->type); ++v) {
             const uint64_t ordinal = gx_column_raw(from, v);
             size_t len;
             if (ordinal >= from->n_strings)
@@ -394,19 +451,27 @@ gx_status gx_columns_copy(gx_columns *c, const gx_index *ix, uint32_t docid, gx_
     return GX_OK;
 }
 
+/* Bit `docid` becomes `value`; bits behind the last are 0. */
+static gx_status set_bit(uint8_t **bits, size_t *max, uint32_t docid, bool value, gx_error *err)
+{
+    const size_t had = *max;
+    if (gx_grow(bits, max, docid / 8 + (size_t)1, 1, err) != GX_OK)
+        return no_memory(err);
+    memset(*bits + had, 0, *max - had);
+    (*bits)[docid / 8] |= (uint8_t)(value << docid % 8);
+    return GX_OK;
+}
+
 static gx_status add_value(column *col, uint32_t docid, gx_error *err)
 {
-    const size_t had = col->max_present;
     gx_status st = gx_spool_add(&col->values, &col->next, sizeof col->next, err);
     if (st == GX_OK && col->type == GX_ATTRIBUTE_KEYWORDS && col->next)
         st = gx_spool_add(&col->several, col->row, (size_t)col->next * sizeof *col->row, err);
-    if (st == GX_OK && gx_grow(&col->present, &col->max_present, docid / 8 + (size_t)1, 1, err) != GX_OK)
-        return no_memory(err);
-    if (st != GX_OK)
-        return st;
-    memset(col->present + had, 0, col->max_present - had);
-    col->present[docid / 8] |= (uint8_t)(col->has_next << docid % 8);
-    return GX_OK;
+    if (st == GX_OK && col->many_next)
+        st = gx_spool_add(&col->several, col->numbers, (size_t)col->next * sizeof *col->numbers, err);
+    if (st == GX_OK && col->many_next)
+        st = set_bit(&col->many, &col->max_many, docid, true, err);
+    return st == GX_OK ? set_bit(&col->present, &col->max_present, docid, col->has_next, err) : st;
 }
 
 gx_status gx_columns_add(gx_columns *c, gx_error *err)
@@ -431,17 +496,49 @@ typedef struct walk {
     const column *col;
     uint32_t docid, n_read; /* n_read: documents that are read */
     bool has;
-    uint64_t value;     /* of keywords: how many */
-    uint32_t *keywords; /* [value] */
-    size_t max_keywords;
+    uint64_t n, value;       /* value: as in the column's `values` */
+    uint32_t *keywords;      /* [n] */
+    const uint64_t *numbers; /* [n] of other types: `several` or &value */
+    uint64_t *several;
+    size_t max_keywords, max_several;
     uint64_t several_at; /* in bytes */
     uint64_t buffer[1024];
 } walk;
 
+static void end_walk(walk *w)
+{
+    free(w->keywords);
+    free(w->several);
+}
+
+/* Whether the document's values are in the spool of several, and bytes of each. */
+static bool is_several(const column *col, uint32_t docid, size_t *size)
+{
+    *size = col->type == GX_ATTRIBUTE_KEYWORDS ? sizeof *col->row : sizeof *col->numbers;
+    return col->type == GX_ATTRIBUTE_KEYWORDS || (docid / 8 < col->max_many && col->many[docid / 8] >> docid % 8 & 1);
+}
+
+/* The values of the document at hand. */
+static gx_status read_several(walk *w, size_t size, gx_error *err)
+{
+    const bool keywords = w->col->type == GX_ATTRIBUTE_KEYWORDS;
+    const gx_status st = keywords ? gx_grow(&w->keywords, &w->max_keywords, (size_t)w->value, sizeof *w->keywords, err)
+                                  : gx_grow(&w->several, &w->max_several, (size_t)w->value, sizeof *w->several, err);
+    const size_t bytes = (size_t)w->value * size;
+    const uint64_t at = w->several_at;
+    if (st != GX_OK)
+        return no_memory(err);
+    w->n = w->value;
+    w->numbers = w->several;
+    w->several_at += bytes;
+    return gx_spool_read(&w->col->several, at, keywords ? (void *)w->keywords : w->several, bytes, err);
+}
+
 /* The next document that goes into the file; *more false: there is none. */
 static gx_status step(walk *w, bool *more, gx_error *err)
 {
-    const bool several = w->col->type == GX_ATTRIBUTE_KEYWORDS;
+    bool several;
+    size_t size;
     for (;; ++w->docid) {
         if (w->docid == w->c->n_docs) {
             *more = false;
@@ -455,21 +552,17 @@ static gx_status step(walk *w, bool *more, gx_error *err)
             w->n_read += some;
         }
         w->value = w->buffer[w->docid % 1024];
+        several = is_several(w->col, w->docid, &size);
         if (!w->c->remap || w->c->remap[w->docid] != UINT32_MAX)
             break;
-        w->several_at += several ? w->value * sizeof *w->keywords : 0;
+        w->several_at += several ? w->value * size : 0;
     }
     w->has = w->col->present[w->docid / 8] >> w->docid % 8 & 1;
     ++w->docid;
     *more = true;
-    if (!several || w->value == 0)
-        return GX_OK;
-    if (gx_grow(&w->keywords, &w->max_keywords, (size_t)w->value, sizeof *w->keywords, err) != GX_OK)
-        return no_memory(err);
-    const size_t bytes = (size_t)w->value * sizeof *w->keywords;
-    const gx_status st = gx_spool_read(&w->col->several, w->several_at, w->keywords, bytes, err);
-    w->several_at += bytes;
-    return st;
+    w->n = w->has;
+    w->numbers = &w->value;
+    return several && w->has ? read_several(w, size, err) : GX_OK;
 }
 
 static uint8_t width_of(uint64_t most)
@@ -477,11 +570,16 @@ static uint8_t width_of(uint64_t most)
     return most >> 32 ? 8 : most >> 16 ? 4 : most >> 8 ? 2 : 1;
 }
 
+static bool has_starts(const gx_column_entry *e)
+{
+    return e->type == GX_ATTRIBUTE_KEYWORDS || e->several;
+}
+
 /* Fill in the column's entry, except for its places in the file, and number its strings. */
 static gx_status measure(const gx_columns *c, column *col, uint32_t n_docs, gx_error *err)
 {
     walk w = {.c = c, .col = col};
-    const bool keyword = gx_is_keyword(col->type), several = col->type == GX_ATTRIBUTE_KEYWORDS;
+    const bool keyword = gx_is_keyword(col->type), keywords = col->type == GX_ATTRIBUTE_KEYWORDS;
     int64_t least = INT64_MAX, most = INT64_MIN;
     uint64_t n = 0, n_docs_seen = 0;
     gx_column_entry *e = &col->entry;
@@ -491,27 +589,26 @@ static gx_status measure(const gx_columns *c, column *col, uint32_t n_docs, gx_e
     if (keyword && !(col->strings.ordinals = calloc((size_t)col->strings.n + 1, sizeof(uint32_t))))
         return no_memory(err);
     while ((st = step(&w, &more, err)) == GX_OK && more) {
-        const int64_t value = (int64_t)w.value;
         ++n_docs_seen;
         e->n_present += w.has;
-        if (!w.has)
-            continue;
-        least = value < least ? value : least;
-        most = value > most ? value : most;
-        if (keyword && !several)
-            col->strings.ordinals[w.value] = 1;
-        for (uint64_t i = 0; several && i < w.value; ++i)
-            col->strings.ordinals[w.keywords[i]] = 1;
-        n += several ? w.value : 0;
+        e->several |= !keyword && w.n > 1;
+        n += w.n;
+        for (uint64_t i = 0; i < w.n; ++i) {
+            const int64_t value = keywords ? 0 : (int64_t)w.numbers[i];
+            least = value < least ? value : least;
+            most = value > most ? value : most;
+            if (keyword)
+                col->strings.ordinals[keywords ? w.keywords[i] : w.numbers[i]] = 1;
+        }
     }
-    free(w.keywords);
+    end_walk(&w);
     if (st == GX_OK && n_docs_seen != n_docs)
         st = gx_fail(err, GX_EUSAGE, "%llu documents have attributes, of %u", (unsigned long long)n_docs_seen, n_docs);
-    if (st == GX_OK && n > UINT32_MAX)
+    if (st == GX_OK && n > UINT32_MAX && has_starts(e))
         st = gx_fail(err, GX_EINPUT, "the attribute %s has more than 2^32 values", col->name);
     if (st == GX_OK && keyword)
         st = sort_strings(&col->strings, err);
-    e->n_values = several ? n : n_docs;
+    e->n_values = has_starts(e) ? n : n_docs;
     e->n_strings = keyword ? col->strings.n_used : 0;
     e->width = col->type == GX_ATTRIBUTE_FLOAT ? 8 : 1;
     if (keyword)
@@ -525,10 +622,10 @@ static gx_status measure(const gx_columns *c, column *col, uint32_t n_docs, gx_e
 
 static uint64_t column_bytes(const gx_column_entry *e, uint32_t n_docs)
 {
-    return gx_column_padded(e->n_values * e->width) + (e->type == GX_ATTRIBUTE_KEYWORDS
-                                                           ? gx_column_padded(((uint64_t)n_docs + 1) * 4)
-                                                       : e->n_present < n_docs ? ((uint64_t)n_docs + 63) / 64 * 8
-                                                                               : 0);
+    const uint64_t more = has_starts(e)           ? gx_column_padded(((uint64_t)n_docs + 1) * 4)
+                          : e->n_present < n_docs ? ((uint64_t)n_docs + 63) / 64 * 8
+                                                  : 0;
+    return gx_column_padded(e->n_values * e->width) + more;
 }
 
 static gx_status pad(gx_section_writer *s, gx_error *err)
@@ -538,28 +635,32 @@ static gx_status pad(gx_section_writer *s, gx_error *err)
     return gx_section_writer_add(s, zeros, (size_t)(gx_column_padded(bytes) - bytes), err);
 }
 
+/* A value as the file has it, of types other than keywords. */
+static uint64_t number_in_file(const column *col, uint64_t value)
+{
+    return col->type == GX_ATTRIBUTE_KEYWORD ? col->strings.ordinals[value] : value - (uint64_t)col->entry.base;
+}
+
 static gx_status write_row(walk *w, const column *col, gx_section_writer *s, gx_error *err)
 {
     const uint8_t width = col->entry.width; /* little-endian: the low bytes come first */
     const uint32_t *ordinals = col->strings.ordinals;
     gx_status st = GX_OK;
-    uint64_t x = w->value;
     if (col->type == GX_ATTRIBUTE_KEYWORDS) {
-        for (uint64_t i = 0; i < w->value; ++i)
+        for (uint64_t i = 0; i < w->n; ++i)
             w->keywords[i] = ordinals[w->keywords[i]];
-        if (w->value)
-            qsort(w->keywords, (size_t)w->value, sizeof *w->keywords, compare_u32);
-        for (uint64_t i = 0; i < w->value && st == GX_OK; ++i)
+        if (w->n)
+            qsort(w->keywords, (size_t)w->n, sizeof *w->keywords, compare_u32);
+        for (uint64_t i = 0; i < w->n && st == GX_OK; ++i)
             st = gx_section_writer_add(s, &w->keywords[i], width, err);
         return st;
     }
-    if (!w->has)
-        x = 0;
-    else if (col->type == GX_ATTRIBUTE_KEYWORD)
-        x = ordinals[x];
-    else
-        x -= (uint64_t)col->entry.base;
-    return gx_section_writer_add(s, &x, width, err);
+    for (uint64_t i = 0; i < w->n && st == GX_OK; ++i) {
+        const uint64_t x = number_in_file(col, w->numbers[i]);
+        st = gx_section_writer_add(s, &x, width, err);
+    }
+    const uint64_t none = 0;
+    return w->n || has_starts(&col->entry) ? st : gx_section_writer_add(s, &none, width, err);
 }
 
 typedef enum part { VALUES, STARTS, PRESENCE } part;
@@ -575,7 +676,7 @@ static gx_status write_part(const gx_columns *c, const column *col, part what, g
         if (what == VALUES) {
             st = write_row(&w, col, s, err);
         } else if (what == STARTS) {
-            start += (uint32_t)w.value;
+            start += (uint32_t)w.n;
             st = gx_section_writer_add(s, &start, sizeof start, err);
         } else {
             word |= (uint64_t)w.has << n % 64;
@@ -587,7 +688,7 @@ static gx_status write_part(const gx_columns *c, const column *col, part what, g
     }
     if (st == GX_OK && what == PRESENCE && n % 64)
         st = gx_section_writer_add(s, &word, sizeof word, err);
-    free(w.keywords);
+    end_walk(&w);
     return st == GX_OK ? pad(s, err) : st;
 }
 
@@ -597,7 +698,7 @@ static gx_status write_values(const gx_columns *c, gx_section_writer *s, uint32_
     for (uint32_t i = 0; i < c->n && st == GX_OK; ++i) {
         const column *col = &c->columns[i];
         st = write_part(c, col, VALUES, s, err);
-        if (st == GX_OK && col->type == GX_ATTRIBUTE_KEYWORDS)
+        if (st == GX_OK && has_starts(&col->entry))
             st = write_part(c, col, STARTS, s, err);
         else if (st == GX_OK && col->entry.n_present < n_docs)
             st = write_part(c, col, PRESENCE, s, err);
@@ -667,7 +768,12 @@ static gx_status rewind_rows(void *user, gx_error *err)
 {
     walk *w = user;
     (void)err;
-    *w = (walk){.c = w->c, .col = w->col, .keywords = w->keywords, .max_keywords = w->max_keywords};
+    *w = (walk){.c = w->c,
+                .col = w->col,
+                .keywords = w->keywords,
+                .max_keywords = w->max_keywords,
+                .several = w->several,
+                .max_several = w->max_several};
     return GX_OK;
 }
 
@@ -680,16 +786,17 @@ static gx_status next_row(void *user, gx_bitmap_row *row, gx_error *err)
     const gx_status st = step(w, &more, err);
     if (st != GX_OK)
         return st;
-    *row = (gx_bitmap_row){.n = w->has, .value = w->value};
+    *row = (gx_bitmap_row){.n = (uint32_t)w->n};
     if (col->type == GX_ATTRIBUTE_KEYWORDS) {
-        row->n = (uint32_t)w->value;
         row->several = w->keywords;
         for (uint32_t i = 0; i < row->n; ++i)
             w->keywords[i] = ordinals[w->keywords[i]];
-    } else if (w->has && col->type == GX_ATTRIBUTE_KEYWORD) {
-        row->value = ordinals[w->value];
-    } else if (w->has) {
-        row->value -= (uint64_t)col->entry.base;
+    } else if (w->n > 1) {
+        row->numbers = w->several;
+        for (uint32_t i = 0; i < row->n; ++i)
+            w->several[i] = number_in_file(col, w->several[i]);
+    } else if (w->n) {
+        row->value = number_in_file(col, w->value);
     }
     return GX_OK;
 }
@@ -706,12 +813,13 @@ static gx_status make_bitmaps(const gx_columns *c, const column *col, uint32_t n
                                      .width = e->width,
                                      .n_docs = n_docs,
                                      .n_strings = e->n_strings,
-                                     .n_values = col->type == GX_ATTRIBUTE_KEYWORDS ? e->n_values : e->n_present,
+                                     .n_values = has_starts(e) ? e->n_values : e->n_present,
+                                     .several = e->several,
                                      .user = w,
                                      .rewind = rewind_rows,
                                      .next = next_row};
     const gx_status st = gx_bitmaps_make(&source, &col->bitmaps, out, entry, err);
-    free(w->keywords);
+    end_walk(w);
     free(w);
     return st;
 }

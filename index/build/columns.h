@@ -6,7 +6,8 @@
  *   gx_columns_leave_out                  documents that go again
  *   gx_columns_write                      by the writer, at the end
  *
- * Values are spooled, 8 bytes each, and each different string is kept in memory. For one thread.
+ * Values are spooled, 8 bytes each, and each different string is kept in memory. Of any type but
+ * GX_ATTRIBUTE_KEYWORD a document may have several values, of which equal ones become one. For one thread.
  */
 #ifndef GX_INDEX_BUILD_COLUMNS_H
 #define GX_INDEX_BUILD_COLUMNS_H
@@ -23,8 +24,8 @@ gx_status gx_columns_open(gx_columns **out, const gx_attribute *attributes, cons
                           uint32_t n, const char *dir, gx_error *err);
 void gx_columns_close(gx_columns *c); /* NULL is fine */
 
-/* Read the next document's values. GX_EINPUT: one of them is not of its type, or an attribute that
- * is not GX_ATTRIBUTE_KEYWORDS has two. GX_EUSAGE (no such attribute), GX_ENOMEM. */
+/* Read the next document's values. GX_EINPUT: one of them is not of its type, or an attribute of
+ * GX_ATTRIBUTE_KEYWORD has two. GX_EUSAGE (no such attribute), GX_ENOMEM. */
 gx_status gx_columns_set(gx_columns *c, const gx_attribute_value *values, uint32_t n, gx_error *err);
 
 /* The same from a document of an index whose attributes are those of c. GX_ECORRUPT (an ordinal

@@ -56,30 +56,25 @@ static void put_header(const export *ex)
 
 static gx_status put_strings(const export *ex, const gx_index *file, const gx_column *c, uint32_t docid, gx_error *err)
 {
-    const uint64_t begin = c->starts ? c->starts[docid] : docid, end = c->starts ? c->starts[docid + 1] : begin + 1;
-    for (uint64_t v = begin; v < end; ++v) {
+    const gx_value_span span = gx_column_values(c, docid);
+    for (uint64_t v = span.begin; v < span.end; ++v) {
         const uint64_t ordinal = gx_column_raw(c, v);
         size_t len;
         if (ordinal >= c->n_strings)
             return gx_fail(err, GX_ECORRUPT, "%s: attribute %.*s: document %u has string %llu, of %u", file->path,
                            (int)c->name_len, c->name, docid, (unsigned long long)ordinal, c->n_strings);
         const char *p = gx_column_string(file, c, (uint32_t)ordinal, &len);
-        if (v > begin)
+        if (v > span.begin)
             putc_unlocked(',', ex->out);
         put_escaped(ex->out, p, len, c->starts != NULL);
     }
     return GX_OK;
 }
 
-static gx_status put_value(const export *ex, const gx_index *file, const gx_column *c, uint32_t docid, gx_error *err)
+static void put_number(const export *ex, const gx_column *c, uint64_t raw)
 {
     char text[GX_VALUE_TEXT];
     double x;
-    if (!gx_column_has(c, docid))
-        return GX_OK;
-    if (gx_is_keyword(c->type))
-        return put_strings(ex, file, c, docid, err);
-    const uint64_t raw = gx_column_raw(c, docid);
     const int64_t number = (int64_t)((uint64_t)c->base + raw);
     if (c->type == GX_ATTRIBUTE_FLOAT) {
         memcpy(&x, &raw, sizeof x);
@@ -92,6 +87,20 @@ static gx_status put_value(const export *ex, const gx_index *file, const gx_colu
         snprintf(text, sizeof text, "%lld", (long long)number);
     }
     fputs(text, ex->out);
+}
+
+static gx_status put_values(const export *ex, const gx_index *file, const gx_column *c, uint32_t docid, gx_error *err)
+{
+    const gx_value_span span = gx_column_values(c, docid);
+    if (!gx_column_has(c, docid))
+        return GX_OK;
+    if (gx_is_keyword(c->type))
+        return put_strings(ex, file, c, docid, err);
+    for (uint64_t v = span.begin; v < span.end; ++v) {
+        if (v > span.begin)
+            putc_unlocked(',', ex->out);
+        put_number(ex, c, gx_column_raw(c, v));
+    }
     return GX_OK;
 }
 
@@ -108,7 +117,7 @@ static gx_status put_document(const export *ex, uint32_t docid, gx_error *err)
     put_escaped(ex->out, id, len, false);
     for (uint32_t i = 0; i < ex->ix->n_columns && st == GX_OK; ++i) {
         putc_unlocked('\t', ex->out);
-        st = put_value(ex, file, &file->columns[i], local, err);
+        st = put_values(ex, file, &file->columns[i], local, err);
     }
     putc_unlocked('\n', ex->out);
     return st;

@@ -315,7 +315,7 @@ static gx_status read_fields(gx_attribute_file *f, char *line, size_t len, span 
         return gx_fail(err, GX_EINPUT, "%u field%s, where the header has %u", n, n == 1 ? "" : "s", f->n_columns);
     for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
         const uint32_t what = f->columns[i];
-        const bool several = what < f->n_attributes && f->attributes[what].type == GX_ATTRIBUTE_KEYWORDS;
+        const bool several = what < f->n_attributes && f->attributes[what].type != GX_ATTRIBUTE_KEYWORD;
         bool more = what != NOTHING;
         for (span value; more && st == GX_OK;) {
             st = take_value(&f->fields[i], several, &value, &more, err);

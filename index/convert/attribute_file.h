@@ -4,7 +4,7 @@
  *   doc7<TAB>2019<TAB>3.5<TAB>red,blue                            --attr takes behind them
  *   doc9<TAB><TAB>-1<TAB>                                         an empty field: no value
  *
- * A line a document, in any order; tabs part fields, commas the values of keywords. In a field \t \n \r
+ * A line a document, in any order; tabs part fields, commas the values of all types but keyword. In a field \t \n \r
  * \0 \\ and \, stand for a tab, a line end, a carriage return, a NUL, a backslash and a comma; nothing
  * else follows a backslash. Numbers have as many digits as it takes to read the same value back.
  *

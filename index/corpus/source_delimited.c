@@ -119,10 +119,10 @@ static bool append(gx_span *to, gx_span field, gx_scratch *joined)
     return true;
 }
 
-/* Read a field's values of an attribute: the whole field, or each part between commas. */
+/* Read a field's values of an attribute: each part between commas, or of a keyword the whole field. */
 static gx_status take_values(gx_source *s, uint32_t attribute, gx_span field, gx_error *err)
 {
-    const bool several = s->opt.attributes[attribute].type == GX_ATTRIBUTE_KEYWORDS;
+    const bool several = s->opt.attributes[attribute].type != GX_ATTRIBUTE_KEYWORD;
     gx_status st = GX_OK;
     for (char *p = field.p, *const end = field.p + field.n; p && !st;) {
         char *const comma = several ? memchr(p, ',', (size_t)(end - p)) : NULL, *to = comma ? comma : end;

@@ -123,11 +123,13 @@ assert p["bitmaps"]["encoding"] == "range" and p["bitmaps"]["bins"] == 5 and p["
     nothing_here
     ask build c.jsonl -o x.gx --attr year:int --on-error=skip
     exits 0
-    complains 'c.jsonl:3: the attribute year has several values'
     complains "c.jsonl:4: column 29: not JSON as expected: an attribute's value is"
     complains 'c.jsonl:5: '
     ask info x.gx
-    says '2015 to 2015'
+    says '3, 1 to 2015'
+    ask build c.jsonl -o y.gx --attr year:keyword --on-error=skip
+    exits 0
+    complains 'c.jsonl:3: the attribute year has several values, which its type keyword does not take'
     ask build c.jsonl -o y.gx --attr year
     exits 2
     complains '--attr=year: no type: write NAME:TYPE'

@@ -36,7 +36,7 @@ static gx_status next_document(void *user, gx_bitmap_row *row, gx_error *)
     documents *const d = (documents *)user;
     if (d->left-- == 0) {
         d->left = below(&d->state, d->run);
-        d->row = gx_bitmap_row{below(&d->state, d->most + 1), 0, NULL};
+        d->row = gx_bitmap_row{below(&d->state, d->most + 1), 0, NULL, NULL};
         for (uint32_t i = 0; i < d->row.n; ++i) {
             d->several[i] = draw_value(d);
             for (uint32_t k = 0; k < i; ++k)

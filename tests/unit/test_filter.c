@@ -18,11 +18,19 @@
 
 enum { N_DOCS = 1500 };
 
-enum { YEAR, PRICE, WHEN, CAT, TAGS, OPEN, BIG, N_ATTRIBUTES };
-static const gx_attribute attributes[N_ATTRIBUTES] = {{"year", GX_ATTRIBUTE_INT},      {"price", GX_ATTRIBUTE_FLOAT},
-                                                      {"when", GX_ATTRIBUTE_DATE},     {"cat", GX_ATTRIBUTE_KEYWORD},
-                                                      {"tags", GX_ATTRIBUTE_KEYWORDS}, {"open", GX_ATTRIBUTE_BOOL},
-                                                      {"big", GX_ATTRIBUTE_INT}};
+enum { YEAR, PRICE, WHEN, CAT, TAGS, OPEN, BIG, YEARS, PRICES, WHENS, OPENS, BIGS, N_ATTRIBUTES };
+static const gx_attribute attributes[N_ATTRIBUTES] = {
+    {"year", GX_ATTRIBUTE_INT},    {"price", GX_ATTRIBUTE_FLOAT},   {"when", GX_ATTRIBUTE_DATE},
+    {"cat", GX_ATTRIBUTE_KEYWORD}, {"tags", GX_ATTRIBUTE_KEYWORDS}, {"open", GX_ATTRIBUTE_BOOL},
+    {"big", GX_ATTRIBUTE_INT},     {"years", GX_ATTRIBUTE_INT},     {"prices", GX_ATTRIBUTE_FLOAT},
+    {"whens", GX_ATTRIBUTE_DATE},  {"opens", GX_ATTRIBUTE_BOOL},    {"bigs", GX_ATTRIBUTE_INT}};
+
+/* Values of YEARS and all behind it, in the order in which they are given; equal ones are possible. */
+enum { MOST_VALUES = 4 };
+typedef struct several {
+    uint32_t n;
+    int64_t v[MOST_VALUES]; /* of PRICES: four times the value */
+} several;
 
 typedef struct doc {
     bool has[N_ATTRIBUTES];
@@ -32,6 +40,7 @@ typedef struct doc {
     uint32_t cat;  /* "c%02u" */
     uint32_t tags; /* bits: "t%u" */
     bool open;
+    several more[N_ATTRIBUTES - YEARS];
 } doc;
 
 static doc docs[N_DOCS];
@@ -58,6 +67,52 @@ static int64_t seconds_of(int year, int month)
     return timegm(&tm);
 }
 
+static void say_date(char text[32], int64_t second)
+{
+    struct tm tm;
+    const time_t t = (time_t)second;
+    gmtime_r(&t, &tm);
+    snprintf(text, 32, "%04d-%02d-%02dT%02d:%02d:%02dZ", (tm.tm_year + 1900) % 10000, (tm.tm_mon + 1) % 100,
+             tm.tm_mday % 100, tm.tm_hour % 100, tm.tm_min % 100, tm.tm_sec % 100);
+}
+
+static int64_t draw_value(uint32_t attribute)
+{
+    switch (attribute) {
+    case YEARS:
+        return 1990 + below(30);
+    case PRICES:
+        return (int64_t)below(200) - 40;
+    case WHENS:
+        return seconds_of(2000 + (int)below(4), 1 + (int)below(12)) + below(28 * 86400);
+    case OPENS:
+        return below(2);
+    default:
+        return below(3) ? (int64_t)gx_random_next(&seed) : below(2) ? INT64_MIN : INT64_MAX;
+    }
+}
+
+/* Draw a document's values of YEARS and all behind it, and add their texts to values[*n]. */
+static void add_several(doc *x, gx_attribute_value *values, char (*texts)[32], uint32_t *n)
+{
+    for (uint32_t a = YEARS; a < N_ATTRIBUTES; ++a) {
+        several *own = &x->more[a - YEARS];
+        own->n = below(below(2) ? 2 : MOST_VALUES + 1);
+        x->has[a] = own->n > 0;
+        for (uint32_t i = 0; i < own->n; ++i, ++*n) {
+            const int64_t v = own->v[i] = draw_value(a);
+            char *const text = texts[*n];
+            if (a == WHENS)
+                say_date(text, v);
+            else if (a == PRICES)
+                snprintf(text, 32, "%g", (double)v / 4);
+            else
+                snprintf(text, 32, "%lld", (long long)v);
+            values[*n] = (gx_attribute_value){a, text, strlen(text)};
+        }
+    }
+}
+
 static void add_document(gx_builder *b, uint32_t d)
 {
     char texts[40][32], id[16], text[200] = "";
@@ -75,7 +130,7 @@ static void add_document(gx_builder *b, uint32_t d)
                .open = below(2)};
     const int year = 2000 + (int)below(4), month = 1 + (int)below(12);
     x->when = seconds_of(year, month) + below(28 * 86400);
-    for (uint32_t i = 0; i < N_ATTRIBUTES; ++i)
+    for (uint32_t i = 0; i < YEARS; ++i)
         x->has[i] = below(5) != 0 || i == OPEN;
     x->has[TAGS] = x->tags != 0;
 #define PUT(attribute, ...)                                                                                            \
@@ -87,11 +142,9 @@ static void add_document(gx_builder *b, uint32_t d)
     if (x->has[PRICE])
         PUT(PRICE, "%g", x->price);
     if (x->has[WHEN]) {
-        struct tm tm;
-        const time_t t = (time_t)x->when;
-        gmtime_r(&t, &tm);
-        PUT(WHEN, "%04d-%02d-%02dT%02d:%02d:%02dZ", (tm.tm_year + 1900) % 10000, (tm.tm_mon + 1) % 100,
-            tm.tm_mday % 100, tm.tm_hour % 100, tm.tm_min % 100, tm.tm_sec % 100);
+        char when[32];
+        say_date(when, x->when);
+        PUT(WHEN, "%s", when);
     }
     if (x->has[CAT])
         PUT(CAT, "c%02u", x->cat);
@@ -99,6 +152,7 @@ static void add_document(gx_builder *b, uint32_t d)
         if (x->tags >> t & 1)
             PUT(TAGS, "t%u", t);
     PUT(OPEN, "%s", x->open ? "true" : "false");
+    add_several(x, values, texts, &n);
     for (uint32_t words = 3 + below(20); words; --words)
         sprintf(text + strlen(text), "w%u ", below(30) * below(2) + below(3));
     const gx_document document = {sizeof document, id,     NULL, text, (size_t)sprintf(id, "doc%u", d), 0,
@@ -207,18 +261,25 @@ static operand draw_operand(uint32_t attribute)
     const int year = 1999 + (int)below(6), month = 1 + (int)below(12);
     switch (attribute) {
     case YEAR:
+    case YEARS:
         o.first = o.last = 1985 + below(40);
         sprintf(o.text, "%lld", (long long)o.first);
         break;
     case BIG:
-        o.first = o.last = below(2) ? docs[below(N_DOCS)].big : below(2) ? INT64_MIN : INT64_MAX;
+    case BIGS:
+        o.first = o.last =
+            below(2)   ? attribute == BIG ? docs[below(N_DOCS)].big : docs[below(N_DOCS)].more[BIGS - YEARS].v[0]
+              : below(2) ? INT64_MIN
+                       : INT64_MAX;
         sprintf(o.text, "\"%lld\"", (long long)o.first);
         break;
     case PRICE:
+    case PRICES:
         o.x = (double)below(240) / 4 - 15;
         sprintf(o.text, "%g", o.x);
         break;
     case WHEN:
+    case WHENS:
         if (below(2)) {
             o.first = seconds_of(year, 1);
             o.last = seconds_of(year + 1, 1) - 1;
@@ -244,9 +305,24 @@ static operand draw_operand(uint32_t attribute)
     return o;
 }
 
+/* Whether one value meets the condition. quarters: they are four times the values. */
+static bool any_meets(const several *x, bool quarters, uint32_t form, const operand *a, const operand *b)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < x->n; ++i) {
+        const int64_t v = x->v[i];
+        const double y = (double)v / 4;
+        any |= quarters ? holds(form, y<a->x, y> a->x, y<b->x, y> b->x)
+                        : holds(form, v<a->first, v> a->last, v<b->first, v> b->last);
+    }
+    return any;
+}
+
 static bool meets(const doc *x, uint32_t attribute, uint32_t form, const operand *a, const operand *b)
 {
     const int64_t values[N_ATTRIBUTES] = {x->year, 0, x->when, x->cat, 0, x->open, x->big};
+    if (attribute >= YEARS)
+        return any_meets(&x->more[attribute - YEARS], attribute == PRICES, form, a, b);
     if (!x->has[attribute])
         return false;
     if (attribute == PRICE)
@@ -297,7 +373,7 @@ static void draw_filter(text *t, uint32_t depth, bool *in)
         for (uint32_t d = 0; d < N_DOCS; ++d)
             in[d] = has ? docs[d].has[attribute] : d == id;
     } else {
-        const uint32_t attribute = below(N_ATTRIBUTES), form = attribute == OPEN ? 0 : below(11);
+        const uint32_t attribute = below(N_ATTRIBUTES), form = attribute == OPEN || attribute == OPENS ? 0 : below(11);
         const operand a = draw_operand(attribute), b = draw_operand(attribute);
         say_condition(t, attributes[attribute].name, form, a.text, b.text);
         for (uint32_t d = 0; d < N_DOCS; ++d)

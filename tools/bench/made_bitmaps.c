@@ -64,7 +64,7 @@ static gx_status next_value(void *user, gx_bitmap_row *row, gx_error *err)
 {
     value_reader *const r = user;
     (void)err;
-    *row = (gx_bitmap_row){1, r->values[r->next++], NULL};
+    *row = (gx_bitmap_row){.n = 1, .value = r->values[r->next++]};
     return GX_OK;
 }
 
@@ -80,6 +80,7 @@ gx_status made_bitmaps_of_values(made_bitmaps *out, const uint8_t *values, uint3
                                 n_docs,
                                 &r,
                                 rewind_values,
-                                next_value};
+                                next_value,
+                                false};
     return made_bitmaps_open(out, &s, &(gx_bitmap_options){.encoding = encoding}, err);
 }

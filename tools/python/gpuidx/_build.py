@@ -91,7 +91,7 @@ def _keys(document: Any, number: int) -> Mapping[str, Any]:
 
 def _value_texts(value: Any) -> Iterator[str]:
     """A value as the library reads it: none for None and NaN, several for a list."""
-    if isinstance(value, (list, tuple, set)):
+    if isinstance(value, (list, tuple, set, np.ndarray)):
         for one in value:
             yield from _value_texts(one)
     elif isinstance(value, (bool, np.bool_)):
@@ -404,7 +404,8 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any = None, *, vector
     duplicates    "fail" (InputError), or keep the "first" or the "last" document of an id
     attributes    {name: type} of values to filter by: "int", "float", "date", "keyword", "keywords" or "bool";
                   behind it options of bitmap columns may stand, "float:bins=25" (`gpuidx help build`). Documents are
-                  dicts then, and may have a value under each name: Index.filter, search(filter=...)
+                  dicts then, and may have a value under each name, or a list of values, of all types but
+                  "keyword": Index.filter, search(filter=...)
     memory        bytes for the inversion; 0: 512 MiB
     threads       threads that work for the build, the caller's included
     progress      True: a bar of tqdm; an integer: the same, with that total

@@ -23,7 +23,8 @@ class Facet(Dict[Any, int]):
     """The documents that match a query, counted by an attribute: {value: count}, in the order asked for.
 
     A value is a str of keywords, an int, a float or a bool; of dates "2019", "2019-05" or "2019-05-31"; a range is a
-    str such as "[0 TO 9]" or "[0.5 TO 1}". Behind the attribute's name and a colon, its text is a filter.
+    str such as "[0 TO 9]" or "[0.5 TO 1}". A document of several values counts once in each
+    group. Behind the attribute's name and a colon, a group's text is a filter.
 
     name      of the attribute
     type      of the attribute: "keyword", "int", ...
