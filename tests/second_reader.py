@@ -2,9 +2,9 @@
 """A second reader of index files, written from index/FORMAT.md alone and sharing no code with the first.
 
     second_reader.py FILE               print every list
-    second_reader.py --test DIR GPUIDX  read DIR/example.gx, blocks.gx, attributes.gx and bitmaps.gx, and lists that the
-                                        program GPUIDX packs with each of its codecs and with auto, and compare with
-                                        what is in them
+    second_reader.py --test DIR GPUIDX  read DIR/example.gx, blocks.gx, attributes.gx, bitmaps.gx and several.gx, and
+                                        lists that the program GPUIDX packs with each of its codecs and with auto, and
+                                        compare with what is in them
 
 Checksums and the hash table are checked where the module xxhash is installed, texts are not read.
 """
@@ -442,6 +442,35 @@ def golden_rows():
             "open": ("bool", [None if d % 3 == 0 else d % 2 for d in docs])}
 
 
+def golden_several():
+    """What tests/unit/test_several.c puts into several.gx."""
+    def values(f, counts):
+        return [sorted({f(d, i) for i in range(n)}) or None for d, n in enumerate(counts)]
+
+    docs = range(300)
+    return {"year": ("int", values(lambda d, i: 1990 + (d * 7 + i * 11) % 31, [d % 4 for d in docs])),
+            "price": ("float", values(lambda d, i: ((d * 37 + i * 53) % 101 - 35) / 8, [d % 3 for d in docs])),
+            "when": ("date", values(lambda d, i: 86400 * (10957 + (d + 9 * i) % 28), [(d + 1) % 3 for d in docs])),
+            "open": ("bool", values(lambda d, i: (d + i) % 2, [1 + (d % 5 == 0) for d in docs])),
+            "big": ("int", values(lambda d, i: d * 1000000007 * (-1) ** i + i, [3 * (d % 7 == 0) for d in docs]))}
+
+
+def check_several(index):
+    """An equality column has each document once, whichever of its values are of the bin."""
+    assert index.attributes() == golden_several()
+    bitmaps = index.bitmaps()
+    assert {name: entry[:2] for name, entry in bitmaps.items()} == {
+        "year": (2, (2, 0, 0)), "price": (2, (3, 2, 5)), "open": (2, (2, 1, 0))}
+    assert len(bitmaps["price"][2]) == 5 and len(bitmaps["year"][2]) == 31
+    for name, (_, _, bins, columns) in bitmaps.items():
+        rows = golden_several()[name][1]
+        for (low, high), column in zip(bins, columns):
+            own = [x for row in rows for x in row or [] if low <= x <= high]
+            assert (min(own), max(own)) == (low, high)
+            assert column == {d for d, row in enumerate(rows) if any(low <= x <= high for x in row or [])}
+        assert all(any(low <= x <= high for low, high in bins) for row in rows for x in row or [])
+
+
 def check_bitmaps(index):
     """Each column has the documents that their values put there."""
     assert index.attributes() == golden_rows()
@@ -589,6 +618,7 @@ if sys.argv[1] == "--test":
     assert Index(sys.argv[2] + "/attributes.gx").attributes() == golden_attributes()
     assert Index(sys.argv[2] + "/attributes.gx").bitmaps() == {}
     check_bitmaps(Index(sys.argv[2] + "/bitmaps.gx"))
+    check_several(Index(sys.argv[2] + "/several.gx"))
     random.seed(7)
     check_vectors(sys.argv[3])
     print("the files hold what they should, and so do the drawn lists in", ", ".join(check_codecs(sys.argv[3])),
