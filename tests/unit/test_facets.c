@@ -12,17 +12,25 @@
 #include "tests/support/test.h"
 
 enum { N_DOCS = 1700, N_FILES = 3, N_WORDS = 20 };
-enum { YEAR, PRICE, WHEN, CAT, TAGS, OPEN, BIG, R, N_ATTRIBUTES };
-static const gx_attribute attributes[N_ATTRIBUTES] = {{"year", GX_ATTRIBUTE_INT},      {"price", GX_ATTRIBUTE_FLOAT},
-                                                      {"when", GX_ATTRIBUTE_DATE},     {"cat", GX_ATTRIBUTE_KEYWORD},
-                                                      {"tags", GX_ATTRIBUTE_KEYWORDS}, {"open", GX_ATTRIBUTE_BOOL},
-                                                      {"big", GX_ATTRIBUTE_INT},       {"r", GX_ATTRIBUTE_INT}};
+enum { YEAR, PRICE, WHEN, CAT, TAGS, OPEN, BIG, R, YEARS, PRICES, WHENS, N_ATTRIBUTES }; /* YEARS on: several values */
+static const gx_attribute attributes[N_ATTRIBUTES] = {
+    {"year", GX_ATTRIBUTE_INT},     {"price", GX_ATTRIBUTE_FLOAT},   {"when", GX_ATTRIBUTE_DATE},
+    {"cat", GX_ATTRIBUTE_KEYWORD},  {"tags", GX_ATTRIBUTE_KEYWORDS}, {"open", GX_ATTRIBUTE_BOOL},
+    {"big", GX_ATTRIBUTE_INT},      {"r", GX_ATTRIBUTE_INT},         {"years", GX_ATTRIBUTE_INT},
+    {"prices", GX_ATTRIBUTE_FLOAT}, {"whens", GX_ATTRIBUTE_DATE}};
+
+enum { MOST_VALUES = 5 };
+typedef struct several {
+    uint32_t n;
+    int64_t v[MOST_VALUES]; /* of PRICES: four times the value */
+} several;
 
 typedef struct doc {
     bool has[N_ATTRIBUTES], deleted;
     int64_t number[N_ATTRIBUTES]; /* of int, date, bool; of cat "c%02lld", of tags bits: "t%u" */
     double price;
     uint32_t words; /* bits: "w%u" */
+    several more[N_ATTRIBUTES - YEARS];
 } doc;
 static doc docs[N_DOCS];
 static uint64_t seed = 17;
@@ -53,8 +61,17 @@ static void draw_document(doc *x)
     x->number[OPEN] = below(2);
     x->number[BIG] = below(3) ? (int64_t)gx_random_next(&seed) : below(2) ? INT64_MIN : INT64_MAX;
     x->number[R] = below(100000);
-    for (uint32_t i = 0; i < N_ATTRIBUTES; ++i)
+    for (uint32_t i = 0; i < YEARS; ++i)
         x->has[i] = i == R || below(5) != 0;
+    for (uint32_t i = YEARS; i < N_ATTRIBUTES; ++i) {
+        several *own = &x->more[i - YEARS];
+        own->n = i == YEARS ? below(MOST_VALUES + 1) : 1 + below(MOST_VALUES); /* else in columns too */
+        x->has[i] = own->n > 0;
+        for (uint32_t j = 0; j < own->n; ++j)
+            own->v[j] = i == YEARS    ? 1990 + below(30)
+                        : i == PRICES ? (int64_t)below(300) - 40
+                                      : 946684800 + (int64_t)below(1000) * 86400 * (1 + below(2));
+    }
     x->has[TAGS] = x->number[TAGS] != 0;
     for (uint32_t w = 0; w < N_WORDS; ++w)
         x->words |= (uint32_t)(below(1 + w) == 0) << w;
@@ -68,14 +85,30 @@ static void print_date(char text[40], int64_t second)
     strftime(text, 40, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
+/* The texts of values of YEARS and all behind it. */
+static void add_several(const doc *x, gx_attribute_value *values, char (*texts)[40], uint32_t *n)
+{
+    for (uint32_t a = YEARS; a < N_ATTRIBUTES; ++a)
+        for (uint32_t i = 0; i < x->more[a - YEARS].n; ++i, ++*n) {
+            const int64_t v = x->more[a - YEARS].v[i];
+            if (a == PRICES)
+                snprintf(texts[*n], 40, "%g", (double)v / 4);
+            else if (a == WHENS)
+                print_date(texts[*n], v);
+            else
+                snprintf(texts[*n], 40, "%lld", (long long)v);
+            values[*n] = (gx_attribute_value){a, texts[*n], strlen(texts[*n])};
+        }
+}
+
 static void add_document(gx_builder *b, uint32_t d)
 {
-    char texts[20][40], id[16], text[200] = "";
-    gx_attribute_value values[20];
+    char texts[40][40], id[16], text[200] = "";
+    gx_attribute_value values[40];
     uint32_t n = 0;
     const doc *x = &docs[d];
     gx_error err = {0};
-    for (uint32_t i = 0; i < N_ATTRIBUTES; ++i) {
+    for (uint32_t i = 0; i < YEARS; ++i) {
         if (!x->has[i] || i == TAGS)
             continue;
         if (i == PRICE)
@@ -93,6 +126,7 @@ static void add_document(gx_builder *b, uint32_t d)
             values[n] = (gx_attribute_value){TAGS, texts[n], 2};
             ++n;
         }
+    add_several(x, values, texts, &n);
     for (uint32_t w = 0; w < N_WORDS; ++w)
         if (x->words >> w & 1)
             sprintf(text + strlen(text), "w%u ", w);
@@ -153,9 +187,9 @@ static void delete_documents(const char *path)
 static int open_all(void **state)
 {
     static gx_bitmap_options columns[N_ATTRIBUTES], none[N_ATTRIBUTES];
-    static const char *const texts[N_ATTRIBUTES] = {"bins=40",          "bins=300",         "bins=30:by=width",
-                                                    "bitmaps=equality", "bitmaps=equality", "bitmaps=equality",
-                                                    "bins=7",           "bins=25"};
+    static const char *const texts[N_ATTRIBUTES] = {
+        "bins=40", "bins=300", "bins=30:by=width", "bitmaps=equality", "bitmaps=equality", "bitmaps=equality",
+        "bins=7",  "bins=25",  "bins=40",          "bins=20:by=lloyd", "bins=2000"};
     static char files[N_FILES][300], folder[300];
     const char *paths[N_FILES];
     if (make_dir(state) != 0)
@@ -251,22 +285,64 @@ static const char *const asked[] = {"year:all",
                                     "year:bins=stored",
                                     "price:bins=stored",
                                     "when:bins=stored",
-                                    "r:bins=stored"};
+                                    "r:bins=stored",
+                                    "years:all",
+                                    "prices:all",
+                                    "whens:all",
+                                    "years:bins=7",
+                                    "prices:bins=11",
+                                    "whens:bins=5",
+                                    "years:width=8",
+                                    "prices:width=2.5",
+                                    "whens:all:by=month",
+                                    "whens:all:by=day",
+                                    "years:bins=stored",
+                                    "prices:bins=stored",
+                                    "whens:bins=stored"};
 enum { N_ASKED = sizeof asked / sizeof *asked };
+
+static bool is_price_in(double price, const gx_facet_group *g)
+{
+    return price >= g->low && (g->text[g->len - 1] == '}' ? price < g->high : price <= g->high);
+}
+
+static bool is_value_in(uint32_t a, int64_t v, const gx_facet_group *g)
+{
+    return a == PRICES ? is_price_in((double)v / 4, g) : v >= g->first && v <= g->last;
+}
 
 /* Whether a document is in the group, by what the group says of itself. */
 static bool is_in(const doc *x, uint32_t a, const gx_facet_group *g)
 {
     char text[40];
+    bool any = false;
     if (!x->has[a])
         return false;
+    for (uint32_t i = 0; a >= YEARS && i < x->more[a - YEARS].n; ++i)
+        any |= is_value_in(a, x->more[a - YEARS].v[i], g);
+    if (a >= YEARS)
+        return any;
     if (a == PRICE)
-        return x->price >= g->low && (g->text[g->len - 1] == '}' ? x->price < g->high : x->price <= g->high);
+        return is_price_in(x->price, g);
     if (a == CAT)
         return sprintf(text, "c%02lld", (long long)x->number[CAT]) == (int)g->len && memcmp(text, g->text, g->len) == 0;
     if (a == TAGS)
         return g->len == 2 && g->text[0] == 't' && x->number[TAGS] >> (g->text[1] - '0') & 1;
     return x->number[a] >= g->first && x->number[a] <= g->last;
+}
+
+/* Each value of a match is in one group. */
+static void check_several(const target *t, const question *q, uint32_t a, const gx_facet_answer *answer)
+{
+    for (uint32_t d = 0; d < t->n; d += 7) {
+        const several *own = &docs[t->live[d]].more[a - YEARS];
+        for (uint32_t i = 0; q->in[d] && i < own->n; ++i) {
+            uint32_t n = 0;
+            for (uint32_t g = 0; g < answer->n; ++g)
+                n += is_value_in(a, own->v[i], &answer->groups[g]);
+            assert_int_equal(n, 1);
+        }
+    }
 }
 
 /* The group's text selects its documents. */
@@ -313,17 +389,20 @@ static void compare_answer(const target *t, const question *q, const char *text,
         sum += g->count;
         if (a->n < 60 || below(20) == 0)
             compare_filter(t, q, a, g);
-        if (i && !strstr(text, "all") && attribute != PRICE)
+        if (i && !strstr(text, "all") && attribute != PRICE && attribute != PRICES)
             assert_true(a->groups[i - 1].last < g->first);
         if (i && strstr(text, "all"))
             assert_true(a->groups[i - 1].count >= g->count);
     }
-    assert_int_equal(sum, attribute == TAGS ? n_tags : n_present);
+    if (attribute >= YEARS)
+        check_several(t, q, attribute, a);
+    else
+        assert_int_equal(sum, attribute == TAGS ? n_tags : n_present);
     if (bins && n_present) {
         uint32_t n = 0;
         assert_int_equal(sscanf(strstr(text, "bins="), "bins=%u", &n), 1);
         assert_true(a->n == n || (a->n && a->groups[a->n - 1].first - a->groups[0].first + 1 == a->n) ||
-                    (attribute == PRICE && a->n == 1));
+                    ((attribute == PRICE || attribute == PRICES) && a->n == 1));
         assert_true(a->groups[0].count > 0 && a->groups[a->n - 1].count > 0);
     }
 }
