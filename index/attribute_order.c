@@ -180,14 +180,19 @@ void gx_column_free_order(gx_column *c)
     c->order = NULL;
 }
 
+/* The sort key of the value at a place of the order. */
+static uint64_t key_at(const gx_column *c, const gx_column_order *o, uint64_t place)
+{
+    return gx_sort_key(c->type, gx_column_raw(c, o->places ? o->places[place] : o->docids[place]));
+}
+
 /* The first place whose value is at least `key`. */
 static uint64_t lower_bound(const gx_column *c, const gx_column_order *o, uint64_t key)
 {
     uint64_t low = 0, high = o->n;
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2;
-        const uint32_t place = o->places ? o->places[middle] : o->docids[middle];
-        if (gx_sort_key(c->type, gx_column_raw(c, place)) < key)
+        if (key_at(c, o, middle) < key)
             low = middle + 1;
         else
             high = middle;

@@ -12,6 +12,8 @@
 #ifndef GX_QUERY_FILTER_H
 #define GX_QUERY_FILTER_H
 
+#include <string.h>
+
 #include "engine/gpuidx_advanced.h"
 #include "index/attributes.h"
 
@@ -55,6 +57,25 @@ static inline bool gx_filter_range(const gx_column *c, const gx_filter_node *n, 
     *low = n->low;
     *high = n->high < widest || c->type == GX_ATTRIBUTE_FLOAT ? n->high : widest;
     return !n->none && (c->type == GX_ATTRIBUTE_FLOAT || n->low <= widest);
+}
+
+/* Whether a value of a document is in [low, high], of a column with starts. */
+static inline bool gx_filter_meets(const gx_column *c, uint32_t docid, uint64_t low, uint64_t high)
+{
+    const uint32_t begin = c->starts[docid], end = c->starts[docid + 1];
+    const double *const floats = (const double *)c->values;
+    double least, most;
+    bool any = false;
+    if (c->type != GX_ATTRIBUTE_FLOAT) {
+        for (uint32_t v = begin; v < end; ++v)
+            any |= gx_column_raw(c, v) - low <= high - low;
+        return any;
+    }
+    memcpy(&least, &low, sizeof least);
+    memcpy(&most, &high, sizeof most);
+    for (uint32_t v = begin; v < end; ++v)
+        any |= (floats[v] >= least) & (floats[v] <= most);
+    return any;
 }
 
 /* Of a filter of one file: keep[i] becomes 1 where it selects docids[i], else 0; all docids[n] are

@@ -24,16 +24,9 @@ static void select_all(const gx_filter *f, uint64_t *words)
 /* Of n documents from `first` on, those of which any value is in [low, high]. */
 static void select_several(const gx_column *c, size_t first, uint32_t n, uint64_t low, uint64_t high, uint64_t *words)
 {
-    const uint32_t *const starts = c->starts + first;
-    const gx_attribute_type type = c->type;
-    const uint64_t least = gx_sort_key(type, low), span = gx_sort_key(type, high) - least;
     memset(words, 0, ((size_t)n + 63) / 64 * sizeof *words);
-    for (uint32_t d = 0; d < n; ++d) {
-        bool any = false;
-        for (uint32_t i = starts[d]; i < starts[d + 1]; ++i)
-            any |= gx_sort_key(type, gx_column_raw(c, i)) - least <= span;
-        words[d / 64] |= (uint64_t)any << d % 64;
-    }
+    for (uint32_t d = 0; d < n; ++d)
+        words[d / 64] |= (uint64_t)gx_filter_meets(c, (uint32_t)first + d, low, high) << d % 64;
 }
 
 /* By the order of the column's values, where it is there or is worth its while. */

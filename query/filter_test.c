@@ -32,14 +32,8 @@ static void test_double(const double *values, const uint32_t *docids, uint32_t n
 static void test_several(const gx_column *c, const uint32_t *docids, uint32_t n, uint64_t low, uint64_t high,
                          uint8_t *keep)
 {
-    const gx_attribute_type type = c->type;
-    const uint64_t least = gx_sort_key(type, low), span = gx_sort_key(type, high) - least;
-    for (uint32_t i = 0; i < n; ++i) {
-        bool any = false;
-        for (uint32_t v = c->starts[docids[i]]; v < c->starts[docids[i] + 1]; ++v)
-            any |= gx_sort_key(type, gx_column_raw(c, v)) - least <= span;
-        keep[i] = any;
-    }
+    for (uint32_t i = 0; i < n; ++i)
+        keep[i] = gx_filter_meets(c, docids[i], low, high);
 }
 
 static void test_presence(const gx_column *c, const uint32_t *docids, uint32_t n, uint8_t *keep)
