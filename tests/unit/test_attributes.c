@@ -9,7 +9,7 @@
 #include "index/attributes.h"
 #include "index/build/writer.h"
 #include "index/check.h"
-#include "tests/support/collection.h"
+#include "tests/support/attribute_index.h"
 #include "tests/support/index_image.h"
 #include "tests/support/scratch.h"
 
@@ -196,30 +196,16 @@ static void golden_row(row *r, uint32_t d)
         put(r, OPEN, d % 2 ? "true" : "0");
 }
 
+static gx_status set_golden(gx_columns *c, uint32_t d, gx_error *err)
+{
+    row r;
+    golden_row(&r, d);
+    return gx_columns_set(c, r.values, r.n, err);
+}
+
 static void write_golden(const char *path)
 {
-    gx_writer_options opt = GX_WRITER_OPTIONS;
-    gx_writer *w;
-    gx_error err = {0};
-    const uint32_t docids[] = {0}, tfs[] = {1};
-    opt.force = true;
-    opt.docids = gx_codec_by_name("gpubp128");
-    opt.uuid = collection_uuid;
-    assert_int_equal(gx_columns_open(&opt.columns, attributes, NULL, N_ATTRIBUTES, "/tmp", &err), GX_OK);
-    assert_int_equal(gx_writer_open(&w, path, &opt, &err), GX_OK);
-    for (uint32_t d = 0; d < 70; ++d) {
-        row r;
-        char id[16];
-        golden_row(&r, d);
-        const int n = snprintf(id, sizeof id, "d%u", d);
-        assert_int_equal(gx_columns_set(opt.columns, r.values, r.n, &err), GX_OK);
-        assert_int_equal(gx_columns_add(opt.columns, &err), GX_OK);
-        assert_int_equal(gx_writer_add_document(w, &(gx_document){.id = id, .id_len = (size_t)n}, d == 0, &err), GX_OK);
-    }
-    assert_int_equal(gx_writer_add_list(w, "one", 3, 1, docids, tfs, &err), GX_OK);
-    assert_int_equal(gx_writer_finish(w, META, &err), GX_OK);
-    gx_writer_close(w);
-    gx_columns_close(opt.columns);
+    write_attribute_index(path, &(attribute_index){attributes, NULL, N_ATTRIBUTES, 70, set_golden});
 }
 
 static const char *golden_path(void)

@@ -13,7 +13,7 @@
 #include "index/check.h"
 #include "query/filter.h"
 #include "query/mask.h"
-#include "tests/support/collection.h"
+#include "tests/support/attribute_index.h"
 #include "tests/support/index_image.h"
 #include "tests/support/scratch.h"
 
@@ -85,36 +85,22 @@ static void golden_document(doc *x, uint32_t d)
     }
 }
 
+static const gx_bitmap_options golden_options[N_ATTRIBUTES] = {[YEARS] = {GX_BITMAPS_EQUALITY, GX_BINS_QUANTILES, 0},
+                                                               [PRICES] = {GX_BITMAPS_RANGE, GX_BINS_LLOYD, 5},
+                                                               [OPENS] = {GX_BITMAPS_EQUALITY, GX_BINS_WIDTH, 0}};
+
+static gx_status set_golden(gx_columns *c, uint32_t d, gx_error *err)
+{
+    row r;
+    doc x;
+    golden_document(&x, d);
+    make_row(&r, &x);
+    return gx_columns_set(c, r.values, r.n, err);
+}
+
 static void write_golden(const char *path)
 {
-    static const gx_bitmap_options options[N_ATTRIBUTES] = {[YEARS] = {GX_BITMAPS_EQUALITY, GX_BINS_QUANTILES, 0},
-                                                            [PRICES] = {GX_BITMAPS_RANGE, GX_BINS_LLOYD, 5},
-                                                            [OPENS] = {GX_BITMAPS_EQUALITY, GX_BINS_WIDTH, 0}};
-    gx_writer_options opt = GX_WRITER_OPTIONS;
-    gx_writer *w;
-    gx_error err = {0};
-    const uint32_t docids[] = {0}, tfs[] = {1};
-    opt.force = true;
-    opt.docids = gx_codec_by_name("gpubp128");
-    opt.uuid = collection_uuid;
-    assert_int_equal(gx_columns_open(&opt.columns, attributes, options, N_ATTRIBUTES, "/tmp", &err), GX_OK);
-    assert_int_equal(gx_writer_open(&w, path, &opt, &err), GX_OK);
-    for (uint32_t d = 0; d < GOLDEN_DOCS; ++d) {
-        static row r;
-        doc x;
-        char id[16];
-        golden_document(&x, d);
-        make_row(&r, &x);
-        const int n = snprintf(id, sizeof id, "d%u", d);
-        assert_int_equal(gx_columns_set(opt.columns, r.values, r.n, &err), GX_OK);
-        assert_int_equal(gx_columns_add(opt.columns, &err), GX_OK);
-        assert_int_equal(gx_writer_add_document(w, &(gx_document){.id = id, .id_len = (size_t)n}, d == 0, &err), GX_OK);
-    }
-    assert_int_equal(gx_writer_add_list(w, "one", 3, 1, docids, tfs, &err), GX_OK);
-    if (gx_writer_finish(w, META, &err) != GX_OK)
-        fail_msg("%s", err.text);
-    gx_writer_close(w);
-    gx_columns_close(opt.columns);
+    write_attribute_index(path, &(attribute_index){attributes, golden_options, N_ATTRIBUTES, GOLDEN_DOCS, set_golden});
 }
 
 static const char *golden_path(void)
