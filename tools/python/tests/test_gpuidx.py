@@ -651,6 +651,29 @@ def test_attributes_filter_searches(tmp_path):
         gpuidx.build(tmp_path / "y.gx", [("1", "x")], attributes={"year": "int"})
 
 
+def test_a_document_has_several_values_of_any_type_but_keyword(tmp_path):
+    import datetime
+
+    docs = [{"id": "a", "text": "word", "year": [2019, 2015, 2019], "open": [True, False],
+             "price": np.array([1.5, -2])},
+            {"id": "b", "text": "word", "year": 2017, "open": {True}, "price": [], "day": [None]},
+            {"id": "c", "text": "word", "year": (np.int64(2014), 2021), "price": [7, float("nan")],
+             "day": [datetime.date(2020, 1, 1), "2019-05"]}]
+    types = {"year": "int", "open": "bool", "price": "float", "day": "date"}
+    with gpuidx.build(tmp_path / "x.gx", docs, attributes=types) as ix:
+        for expression, want in {"year:2015": "a", "year:>2018": "ac", "year:[2016 TO 2018]": "b",
+                                 "NOT year:2019": "bc", "open:false": "a", "has:open": "ab", "price:<0": "a",
+                                 "price:>=1.5": "ac", "day:2019": "c", "NOT has:day": "ab"}.items():
+            assert "".join(h.docno for h in ix.search("word", 9, filter=expression)) == want, expression
+        facets = ix.search("word", facets=["year:all", "year:width=5", "day", "price:all"]).facets
+        assert facets["year:all"] == {2014: 1, 2015: 1, 2017: 1, 2019: 1, 2021: 1}
+        assert facets["year:width=5"] == {"[2010 TO 2014]": 1, "[2015 TO 2019]": 2, "[2020 TO 2024]": 1}
+        assert facets["day"] == {"2019": 1, "2020": 1} and facets["day"].missing == 2
+        assert facets["price:all"] == {-2.0: 1, 1.5: 1, 7.0: 1}
+    with pytest.raises(gpuidx.InputError, match="several values, which its type keyword does not take"):
+        gpuidx.build(tmp_path / "y.gx", [{"id": "1", "text": "x", "kind": ["a", "b"]}], attributes={"kind": "keyword"})
+
+
 # ---- wrong input ----
 
 @pytest.mark.parametrize("call, error, words", [
