@@ -4,22 +4,9 @@
 #include <string.h>
 
 #include "engine/grow.h"
-#include "engine/hash.h"
 #include "engine/status.h"
 #include "index/build/bitmap_maker.h"
-
-/* The different strings of an attribute, numbered as they come. An open-addressed hash table. */
-typedef struct dictionary {
-    char *bytes;
-    size_t n_bytes, max_bytes, max_ends;
-    uint64_t *ends; /* [n] */
-    uint32_t n;
-    uint32_t *slots; /* [1 << bits] number + 1, or 0 */
-    uint32_t bits;
-    uint64_t seed;
-    uint32_t *ordinals, *order; /* when the columns are written: number to ordinal and back */
-    uint32_t n_used;
-} dictionary;
+#include "index/build/dictionary.h"
 
 typedef struct column {
     char *name;
@@ -28,7 +15,7 @@ typedef struct column {
     gx_spool several; /* of keywords: u32 each, numbers in the dictionary; else the values of documents with several */
     uint8_t *present, *many;      /* a bit a document: it has a value; it has several, which are not keywords */
     size_t max_present, max_many; /* bytes; documents past `many` do not have several */
-    dictionary strings;
+    gx_dictionary strings;
 
     uint64_t next; /* the document at hand, as in `values` */
     bool has_next, many_next;
@@ -52,148 +39,6 @@ static gx_status no_memory(gx_error *err)
     return gx_fail(err, GX_ENOMEM, "no memory for the attributes of documents");
 }
 
-/* ---- strings ---- */
-
-static const char *get_string(const dictionary *d, uint32_t i, size_t *len)
-{
-    const uint64_t begin = i ? d->ends[i - 1] : 0;
-    *len = (size_t)(d->ends[i] - begin);
-    return d->bytes + begin;
-}
-
-static uint64_t hash_of(const dictionary *d, const char *p, size_t n)
-{
-    return gx_hash(p, n) ^ d->seed;
-}
-
-static void put_slot(dictionary *d, uint32_t number)
-{
-    size_t len;
-    const char *p = get_string(d, number, &len);
-    const uint64_t mask = (UINT64_C(1) << d->bits) - 1;
-    uint64_t slot = hash_of(d, p, len) & mask;
-    while (d->slots[slot])
-        slot = (slot + 1) & mask;
-    d->slots[slot] = number + 1;
-}
-
-static bool grow_slots(dictionary *d)
-{
-    const uint32_t bits = d->bits ? d->bits + 1 : 8;
-    uint32_t *slots = calloc((size_t)1 << bits, sizeof *slots);
-    if (!slots)
-        return false;
-    free(d->slots);
-    d->slots = slots;
-    d->bits = bits;
-    for (uint32_t i = 0; i < d->n; ++i)
-        put_slot(d, i);
-    return true;
-}
-
-/* The number of a string. A string that is not in the dictionary yet gets the next number. */
-static gx_status number_of(dictionary *d, const char *p, size_t n, uint32_t *number, gx_error *err)
-{
-    if (d->bits == 0 || d->n >= (UINT64_C(1) << d->bits) / 2)
-        if (!grow_slots(d))
-            return no_memory(err);
-    const uint64_t mask = (UINT64_C(1) << d->bits) - 1;
-    for (uint64_t slot = hash_of(d, p, n) & mask; d->slots[slot]; slot = (slot + 1) & mask) {
-        size_t len;
-        const char *other = get_string(d, d->slots[slot] - 1, &len);
-        if (len == n && memcmp(other, p, n) == 0) {
-            *number = d->slots[slot] - 1;
-            return GX_OK;
-        }
-    }
-    if (d->n == INT32_MAX)
-        return gx_fail(err, GX_EINPUT, "an attribute has more than %d different strings", INT32_MAX);
-    if (gx_grow(&d->bytes, &d->max_bytes, d->n_bytes + n, 1, err) != GX_OK ||
-        gx_grow(&d->ends, &d->max_ends, (size_t)d->n + 1, sizeof *d->ends, err) != GX_OK)
-        return no_memory(err);
-    memcpy(d->bytes + d->n_bytes, p, n);
-    d->n_bytes += n;
-    d->ends[d->n] = d->n_bytes;
-    *number = d->n++;
-    put_slot(d, *number);
-    return GX_OK;
-}
-
-/* A string to be sorted: its number, and its first 8 bytes behind those that all strings begin with. */
-typedef struct sorted_string {
-    uint64_t prefix; /* the first byte is the highest; zeros behind the end */
-    uint32_t number;
-} sorted_string;
-
-static int compare_strings(const void *a, const void *b, void *user)
-{
-    const sorted_string *x = a, *y = b;
-    const dictionary *d = user;
-    size_t n, m;
-    if (x->prefix != y->prefix)
-        return x->prefix < y->prefix ? -1 : 1;
-    const char *p = get_string(d, x->number, &n), *q = get_string(d, y->number, &m);
-    const int order = memcmp(p, q, n < m ? n : m);
-    return order ? order : (n > m) - (n < m);
-}
-
-/* How many bytes all n strings begin with. */
-static size_t common_prefix(const dictionary *d, const sorted_string *s, uint32_t n)
-{
-    size_t len = 0, common;
-    const char *first = n ? get_string(d, s[0].number, &len) : NULL;
-    common = len;
-    for (uint32_t i = 1; i < n && common; ++i) {
-        const char *p = get_string(d, s[i].number, &len);
-        size_t same = 0;
-        while (same < common && same < len && p[same] == first[same])
-            ++same;
-        common = same;
-    }
-    return common;
-}
-
-/* The 8 bytes from `begin` on, as a number. */
-static uint64_t prefix_of(const char *p, size_t n, size_t begin)
-{
-    uint8_t bytes[8] = {0};
-    uint64_t prefix = 0;
-    memcpy(bytes, p + begin, n - begin < 8 ? n - begin : 8);
-    for (int i = 0; i < 8; ++i)
-        prefix = prefix << 8 | bytes[i];
-    return prefix;
-}
-
-/* Ordinals for the strings whose number has a 1 in d->ordinals. */
-static gx_status sort_strings(dictionary *d, gx_error *err)
-{
-    free(d->slots); /* no string comes any more */
-    d->slots = NULL;
-    sorted_string *s = malloc(((size_t)d->n + 1) * sizeof *s);
-    d->order = malloc(((size_t)d->n + 1) * sizeof *d->order);
-    d->n_used = 0;
-    if (!s || !d->order) {
-        free(s);
-        return no_memory(err);
-    }
-    for (uint32_t i = 0; i < d->n; ++i)
-        if (d->ordinals[i])
-            s[d->n_used++].number = i;
-    const size_t common = common_prefix(d, s, d->n_used);
-    for (uint32_t i = 0; i < d->n_used; ++i) {
-        size_t len;
-        const char *p = get_string(d, s[i].number, &len);
-        s[i].prefix = prefix_of(p, len, common);
-    }
-    qsort_r(s, d->n_used, sizeof *s, compare_strings, d);
-    for (uint32_t i = 0; i < d->n_used; ++i) {
-        d->order[i] = s[i].number;
-        d->ordinals[s[i].number] = i;
-    }
-    free(s);
-    return GX_OK;
-}
-
 /* ---- open and close ---- */
 
 static gx_status open_column(gx_columns *c, const gx_attribute *a, const gx_bitmap_options *bitmaps, gx_error *err)
@@ -214,7 +59,7 @@ static gx_status open_column(gx_columns *c, const gx_attribute *a, const gx_bitm
     col->bitmaps = bitmaps ? *bitmaps : (gx_bitmap_options){GX_BITMAPS_AUTO, GX_BINS_QUANTILES, 0};
     col->values = gx_spool_make(c->dir);
     col->several = gx_spool_make(c->dir);
-    col->strings.seed = gx_hash_seed();
+    col->strings = gx_dictionary_make();
     ++c->n;
     return (col->name = strdup(name)) ? GX_OK : no_memory(err);
 }
@@ -254,11 +99,7 @@ void gx_columns_close(gx_columns *c)
         free(col->many);
         free(col->row);
         free(col->numbers);
-        free(col->strings.bytes);
-        free(col->strings.ends);
-        free(col->strings.slots);
-        free(col->strings.ordinals);
-        free(col->strings.order);
+        gx_dictionary_free(&col->strings);
     }
     free(c->columns);
     free(c);
@@ -357,7 +198,7 @@ static gx_status set_string(column *col, const char *p, size_t n, gx_error *err)
     if (n > GX_MAX_STRING)
         return gx_fail(err, GX_EINPUT, "the attribute %s: a value of %zu bytes; the most is %u", col->name, n,
                        GX_MAX_STRING);
-    const gx_status st = number_of(&col->strings, p, n, &number, err);
+    const gx_status st = gx_dictionary_number(&col->strings, p, n, &number, err);
     if (st == GX_OK && col->type == GX_ATTRIBUTE_KEYWORDS)
         return push_keyword(col, number, err);
     col->next = number;
@@ -607,7 +448,7 @@ static gx_status measure(const gx_columns *c, column *col, uint32_t n_docs, gx_e
     if (st == GX_OK && n > UINT32_MAX && has_starts(e))
         st = gx_fail(err, GX_EINPUT, "the attribute %s has more than 2^32 values", col->name);
     if (st == GX_OK && keyword)
-        st = sort_strings(&col->strings, err);
+        st = gx_dictionary_sort(&col->strings, err);
     e->n_values = has_starts(e) ? n : n_docs;
     e->n_strings = keyword ? col->strings.n_used : 0;
     e->width = col->type == GX_ATTRIBUTE_FLOAT ? 8 : 1;
@@ -716,7 +557,7 @@ static gx_status each_string(const gx_columns *c, gx_status (*f)(void *user, con
     for (uint32_t i = 0; i < c->n; ++i)
         for (uint32_t o = 0; o < c->columns[i].entry.n_strings && st == GX_OK; ++o) {
             size_t len;
-            const char *p = get_string(&c->columns[i].strings, c->columns[i].strings.order[o], &len);
+            const char *p = gx_dictionary_get(&c->columns[i].strings, c->columns[i].strings.order[o], &len);
             st = f(user, p, len, err);
         }
     return st;
