@@ -1,6 +1,6 @@
 /* condition.h: the conditions that filters (filter.h) and boolean queries (parse.h) are made of, as text.
  *
- *   condition  = NAME ":" value                       equal, or among the keywords
+ *   condition  = NAME ":" value                       equal; of several values any
  *              | NAME ":" ( "<" | "<=" | ">" | ">=" ) value
  *              | NAME ":" ( "[" | "{" ) bound "TO" bound ( "]" | "}" )   { }: the bound excluded
  *              | "has" ":" NAME                       has a value
