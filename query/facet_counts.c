@@ -22,53 +22,6 @@ static size_t n_words_of(const gx_index *ix)
     return ((size_t)ix->n_docs + 63) / 64;
 }
 
-/* ---- the table ---- */
-
-static uint64_t slot_of(const gx_count_table *t, uint64_t key)
-{
-    const uint64_t mask = (UINT64_C(1) << t->bits) - 1;
-    uint64_t slot = key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - t->bits);
-    while (t->counts[slot] && t->keys[slot] != key)
-        slot = (slot + 1) & mask;
-    return slot;
-}
-
-static bool grow_table(gx_count_table *t)
-{
-    gx_count_table more = {.bits = t->bits ? t->bits + 2 : 8, .n = t->n};
-    more.keys = malloc(sizeof *more.keys << more.bits);
-    more.counts = calloc((size_t)1 << more.bits, sizeof *more.counts);
-    if (!more.keys || !more.counts) {
-        free(more.keys);
-        free(more.counts);
-        return false;
-    }
-    for (uint64_t i = 0; t->bits && i < UINT64_C(1) << t->bits; ++i) {
-        if (!t->counts[i])
-            continue;
-        const uint64_t slot = slot_of(&more, t->keys[i]);
-        more.keys[slot] = t->keys[i];
-        more.counts[slot] = t->counts[i];
-    }
-    free(t->keys);
-    free(t->counts);
-    *t = more;
-    return true;
-}
-
-static bool add_count(gx_count_table *t, uint64_t key, uint64_t count)
-{
-    if (!count)
-        return true;
-    if ((!t->bits || 2 * (uint64_t)t->n >= UINT64_C(1) << t->bits) && !grow_table(t))
-        return false;
-    const uint64_t slot = slot_of(t, key);
-    t->n += t->counts[slot] == 0;
-    t->keys[slot] = key;
-    t->counts[slot] += count;
-    return true;
-}
-
 /* ---- groups of whole numbers ---- */
 
 /* A group: its key, and the values from first to last. */
@@ -338,7 +291,7 @@ static bool count_few_strings(const gx_index *ix, const gx_column *c, const uint
         *n_present += span.begin < span.end;
         for (uint64_t v = span.begin; v < span.end; ++v) {
             const uint64_t ordinal = gx_column_raw(c, v);
-            good = good && (ordinal >= c->n_strings || add_count(t, ordinal, 1));
+            good = good && (ordinal >= c->n_strings || gx_count_table_add(t, ordinal, 1));
         }
     }
     return good;
@@ -354,36 +307,16 @@ static bool push_string(gx_facet_count *f, const gx_index *ix, const gx_column *
     return true;
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const gx_counted_group *x = a, *y = b;
-    return (x->key > y->key) - (x->key < y->key);
-}
-
-/* The entries of a table by key. NULL: no memory. */
-static gx_counted_group *sort_table(const gx_count_table *t)
-{
-    gx_counted_group *out = malloc((t->n + 1ull) * sizeof *out);
-    size_t n = 0;
-    for (uint64_t i = 0; out && t->bits && i < UINT64_C(1) << t->bits; ++i)
-        if (t->counts[i])
-            out[n++] = (gx_counted_group){t->keys[i], t->counts[i]};
-    if (out)
-        qsort(out, n, sizeof *out, by_key);
-    return out;
-}
-
 static bool add_few_strings(gx_facet_count *f, const gx_index *ix, const gx_column *c, const uint64_t *words)
 {
     gx_count_table t = {0};
     bool good = count_few_strings(ix, c, words, &t, &f->n_present);
-    gx_counted_group *sorted = good ? sort_table(&t) : NULL;
+    gx_counted_group *sorted = good ? gx_count_table_sort(&t) : NULL;
     good = sorted != NULL;
     for (uint32_t i = 0; good && i < t.n; ++i)
         good = push_string(f, ix, c, (uint32_t)sorted[i].key, sorted[i].count);
     free(sorted);
-    free(t.keys);
-    free(t.counts);
+    gx_count_table_free(&t);
     return good;
 }
 
@@ -448,7 +381,7 @@ static bool add_narrow(gx_facet_count *f, const gx_index *ix, const gx_column *c
     else if (good)
         count_raw(ix, c, words, n, counts);
     for (uint32_t raw = 0; raw < n && good; ++raw)
-        good = !counts[raw] || add_count(&f->table, key_of_raw(f, c, raw), counts[raw]);
+        good = !counts[raw] || gx_count_table_add(&f->table, key_of_raw(f, c, raw), counts[raw]);
     free(counts);
     return good;
 }
@@ -463,20 +396,20 @@ static bool add_wide(gx_facet_count *f, const gx_index *ix, const gx_column *c, 
     {
         const int64_t x = (int64_t)((uint64_t)c->base + gx_column_raw(c, d));
         if (x < last.first || x > last.last) {
-            good = add_count(&f->table, last.key, n) && good;
+            good = gx_count_table_add(&f->table, last.key, n) && good;
             last = group_of_int(f, x);
             n = 0;
         }
         ++n;
     }
-    return add_count(&f->table, last.key, n) && good;
+    return gx_count_table_add(&f->table, last.key, n) && good;
 }
 
 static bool add_one_by_one(gx_facet_count *f, const gx_index *ix, const gx_column *c, const uint64_t *words)
 {
     bool good = true;
     EACH_DOCUMENT(ix, words, d)
-    good = add_count(&f->table, key_of_raw(f, c, gx_column_raw(c, d)), 1) && good;
+    good = gx_count_table_add(&f->table, key_of_raw(f, c, gx_column_raw(c, d)), 1) && good;
     return good;
 }
 
@@ -491,7 +424,7 @@ static bool add_several(gx_facet_count *f, const gx_index *ix, const gx_column *
         for (uint32_t v = c->starts[d]; v < c->starts[d + 1]; ++v) {
             const uint64_t key = key_of_raw(f, c, gx_column_raw(c, v));
             if (v == c->starts[d] || key != before)
-                good = add_count(&f->table, key, 1) && good;
+                good = gx_count_table_add(&f->table, key, 1) && good;
             before = key;
         }
     }
@@ -607,8 +540,8 @@ static bool add_bin(gx_facet_count *f, const gx_index *ix, const gx_column *c, u
     if (gx_is_keyword(c->type))
         return !count || push_string(f, ix, c, bin, count);
     if (f->facet.grouping == GX_FACET_STORED)
-        return add_count(&f->table, bin, count);
-    return add_count(&f->table, key_of_raw(f, c, gx_bitmaps_least(c, bin)), count);
+        return gx_count_table_add(&f->table, bin, count);
+    return gx_count_table_add(&f->table, key_of_raw(f, c, gx_bitmaps_least(c, bin)), count);
 }
 
 /* words: of documents that have a value, n of them. */
@@ -729,7 +662,7 @@ gx_status gx_facet_count_end(gx_facet_count *f, gx_error *err)
         f->n_groups = f->n_strings;
         return GX_OK;
     }
-    if (!(f->groups = sort_table(&f->table)))
+    if (!(f->groups = gx_count_table_sort(&f->table)))
         return no_memory(err);
     f->n_groups = f->table.n;
     if (f->facet.grouping == GX_FACET_BINS && f->any)
@@ -740,8 +673,7 @@ gx_status gx_facet_count_end(gx_facet_count *f, gx_error *err)
 void gx_facet_count_free(gx_facet_count *f)
 {
     free(f->edges);
-    free(f->table.keys);
-    free(f->table.counts);
+    gx_count_table_free(&f->table);
     free(f->strings);
     free(f->groups);
     *f = (gx_facet_count){0};

@@ -15,12 +15,7 @@
 
 #include "engine/gpuidx_advanced.h"
 #include "index/attributes.h"
-
-/* A hash table of counts; a key whose count is 0 is not there. */
-typedef struct gx_count_table {
-    uint64_t *keys, *counts; /* [1 << bits] */
-    uint32_t bits, n;
-} gx_count_table;
+#include "query/count_table.h"
 
 /* A string of one part and its count. */
 typedef struct gx_counted_string {
@@ -28,11 +23,6 @@ typedef struct gx_counted_string {
     size_t len;
     uint64_t count;
 } gx_counted_string;
-
-typedef struct gx_counted_group {
-    uint64_t key; /* of strings the number in `strings`; else what gx_facet_group_of describes */
-    uint64_t count;
-} gx_counted_group;
 
 typedef enum gx_facet_way { GX_FACET_AUTO, GX_FACET_BY_DOCUMENTS, GX_FACET_BY_COLUMNS } gx_facet_way;
 
@@ -52,7 +42,8 @@ typedef struct gx_facet_count {
     gx_counted_string *strings; /* [n_strings] */
     size_t n_strings, max_strings;
     bool sorted;              /* the strings are, and differ */
-    gx_counted_group *groups; /* [n_groups], after the end, by key */
+    gx_counted_group *groups; /* [n_groups], after the end, by key: of strings the number in `strings`; else what
+                               * gx_facet_group_of describes */
     size_t n_groups;
 } gx_facet_count;
 
