@@ -10,9 +10,8 @@
  *         index/{source*,input,walk,html,entities}.c engine/status.c -DGX_VERSION='"fuzz"'
  *         -larchive -lutf8proc
  *
- * What must hold: it ends; every document's strings, and the terms of its vector, are UTF-8 without
- * NULs, the id without white
- * space; lines do not run backwards within a file; counts add up.
+ * What must hold: it ends; every document's strings and the terms of its vector are UTF-8 without
+ * NULs, its values UTF-8, the id without white space; lines do not run backwards within a file; counts add up.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,9 +23,8 @@
 #include "index/corpus/source.h"
 #include "tests/fuzz/fuzz.h"
 
-static void check_string(const char *p, size_t n)
+static void check_utf8(const char *p, size_t n)
 {
-    must(n == 0 || !memchr(p, 0, n));
     for (size_t i = 0; i < n;) {
         utf8proc_int32_t c;
         const utf8proc_ssize_t len = utf8proc_iterate((const utf8proc_uint8_t *)p + i, (utf8proc_ssize_t)(n - i), &c);
@@ -35,16 +33,29 @@ static void check_string(const char *p, size_t n)
     }
 }
 
+static void check_string(const char *p, size_t n)
+{
+    must(n == 0 || !memchr(p, 0, n));
+    check_utf8(p, n);
+}
+
+static const gx_attribute attributes[] = {
+    {"n", GX_ATTRIBUTE_INT}, {"tags", GX_ATTRIBUTE_KEYWORDS}, {"k", GX_ATTRIBUTE_KEYWORD}};
+enum { N_ATTRIBUTES = sizeof attributes / sizeof *attributes };
+
 static void read_all(const char *path, gx_source_format format, unsigned flags)
 {
     gx_source *s;
     gx_error err = {0};
+    const bool values = (flags & 9) == 8;
     const gx_source_options opt = {
         .size = sizeof opt,
         .format = format,
         .columns = flags & 1 ? "id,-,title,text,text" : NULL,
         .max_record = flags & 2 ? 100 : 0,
         .latin1 = flags & 4,
+        .attributes = values ? attributes : NULL,
+        .n_attributes = values ? N_ATTRIBUTES : 0,
     };
     if (gx_source_open(&s, &path, 1, &opt, &err))
         abort();
@@ -68,6 +79,10 @@ static void read_all(const char *path, gx_source_format format, unsigned flags)
             check_string(d->doc.title, d->doc.title_len);
         for (uint32_t i = 0; i < d->doc.n_vector; ++i)
             check_string(d->doc.vector[i].term, d->doc.vector[i].len);
+        for (uint32_t i = 0; i < d->doc.n_values; ++i) {
+            must(d->doc.values[i].attribute < opt.n_attributes);
+            check_utf8(d->doc.values[i].text, d->doc.values[i].len);
+        }
         for (size_t i = 0; i < d->doc.id_len; ++i)
             must((unsigned char)d->doc.id[i] > ' ');
     }
@@ -120,7 +135,7 @@ static void mutate(const uint8_t *bytes, size_t n)
         if (i % 8 == 0)
             copy[0] = (uint8_t)draw(8);
         if (i % 4 == 0)
-            copy[1] = (uint8_t)draw(8);
+            copy[1] = (uint8_t)draw(16);
         LLVMFuzzerTestOneInput(copy, m);
         if (i % 16 == 0)
             LLVMFuzzerTestOneInput(bytes, 2 + at); /* cut off */
