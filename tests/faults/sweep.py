@@ -60,7 +60,8 @@ CASES = [
     Case("query-human", "query a.gx 'search +index3 -word1' --syntax=boolean --explain", timed=True),
     Case("query-conditions", "query a.gx 'search +(index3 OR has:day) -word1 +year:>2000 word2' --syntax=boolean "
          "--filter has:year -f tsv"),
-    Case("query-json", "query a.gx search -f jsonl --filter 'year:>2000 AND NOT tags:b*'", timed=True),
+    Case("query-json", "query a.gx search -f jsonl --filter 'year:>2000 AND NOT tags:b* AND share:[0.1 TO 50]' "
+         "--facet share:bins=5", timed=True),
     Case("query-rm3", "query i.gx search -f trec --rm3=5,8,0.5"),
     Case("doc", "doc i.gx d3 '#0'"),
     Case("doc-json", "doc a.gx d3 '#0' -f json"),
@@ -111,8 +112,8 @@ class Sweep:
             for i in range(60):
                 text = " ".join(rng.choice(words) + str(rng.randrange(9)) for _ in range(30)) + " search"
                 f.write(json.dumps({"id": f"d{i}", "title": f"title {i}", "text": text, "year": 1990 + i,
-                                    "tags": ["a", f"b{i % 7}"], "day": f"2019-05-{1 + i % 30:02}", "share": i / 60,
-                                    "good": i % 2 == 0}) + "\n")
+                                    "tags": ["a", f"b{i % 7}"], "day": f"2019-05-{1 + i % 30:02}",
+                                    "share": [i / 60, i, 0.5] if i % 3 else i / 60, "good": i % 2 == 0}) + "\n")
                 with open(self.input("files") + f"/file{i % 9}.txt", "a") as one:
                     one.write(text + "\n")
         with open(self.input("log"), "w") as f:
