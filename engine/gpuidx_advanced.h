@@ -445,6 +445,20 @@ GX_API uint64_t gx_facets_n_matches(const gx_facets *f);
 GX_API const gx_facet_answer *gx_facets_get(const gx_facets *f, uint32_t i); /* i < n; it belongs to f */
 GX_API void gx_facets_close(gx_facets *f);                                   /* NULL is fine */
 
+/* ---- answers that need not be exact ---- */
+
+/* Set o's approximate, threshold_factor and block_budget as a text says: a number from 0 to 1, which is
+ * approximate; or, separated by commas, each at most once and in any order, "terms:X" (approximate, 0 to 1),
+ * "threshold:X" (threshold_factor, 1 to GX_MAX_THRESHOLD_FACTOR) and "blocks:N" (block_budget, 1 to 2^32 - 1). What
+ * the text does not name is off. GX_EUSAGE: *o is unchanged; o->size does not reach block_budget, or the error says
+ * what of the text is wrong. */
+GX_API gx_status gx_approximate_read(gx_query_options *o, const char *text, gx_error *err);
+
+#define GX_APPROXIMATE_BYTES 96u
+/* Write to text[GX_APPROXIMATE_BYTES], ending with 0, what gx_approximate_read reads: a number where no other than
+ * approximate is set, "0" where answers are exact, else those that are set. o is full-sized. */
+GX_API void gx_approximate_write(const gx_query_options *o, char *text);
+
 /* ---- what the bytes of an index are used for ---- */
 
 #define GX_MAX_SECTIONS 64u /* most sections of a file */
@@ -1330,7 +1344,7 @@ typedef struct gx_replay_report {
     uint64_t verified;                          /* queries answered again */
     uint64_t other_differs, exhaustive_differs; /* queries whose docids, score bits or number of results differ */
     gx_service_counts service;                  /* of the measured runs; zero without a service */
-    /* Where query.approximate is above 0, of the queries verified: the results of exact answers, and
+    /* Where query does not ask for exact answers, of the queries verified: the results of exact answers, and
      * how many results are as good, which are those with at least the last one's score; their
      * quotient is the recall. exhaustive_differs counts answers of which a score is not exact. */
     uint64_t exact_results, found_results;

@@ -1,13 +1,118 @@
 #include "query/approximate.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/lower_bound.h"
+#include "engine/sized.h"
 #include "engine/status.h"
 #include "query/collection.h"
 
 #define CANDIDATES_A_RESULT 2u
 #define MORE_CANDIDATES 40u
+
+/* ---- options ---- */
+
+bool gx_query_options_are_exact(const gx_query_options *opt)
+{
+    return !(opt->approximate > 0) && !(opt->threshold_factor > 1) && opt->block_budget == 0;
+}
+
+gx_status gx_approximate_check(const gx_query_options *opt, gx_error *err)
+{
+    if (!(opt->approximate >= 0 && opt->approximate <= 1))
+        return gx_fail(err, GX_EUSAGE, "approximate is %g; it must lie between 0 and 1", (double)opt->approximate);
+    if (!(opt->threshold_factor >= 1 && opt->threshold_factor <= GX_MAX_THRESHOLD_FACTOR))
+        return gx_fail(err, GX_EUSAGE, "the threshold's factor is %g; it must lie between 1 and %d",
+                       opt->threshold_factor, GX_MAX_THRESHOLD_FACTOR);
+    if (opt->block_budget > UINT32_MAX)
+        return gx_fail(err, GX_EUSAGE, "the budget is %llu blocks; it must be at most %u",
+                       (unsigned long long)opt->block_budget, UINT32_MAX);
+    return GX_OK;
+}
+
+/* The dials of an approximation as a text names them; `whole`: it has no fraction. */
+static const struct dial {
+    const char *name;
+    double least, most;
+    bool whole;
+} dials[] = {{"terms", 0, 1, false}, {"threshold", 1, GX_MAX_THRESHOLD_FACTOR, false}, {"blocks", 1, UINT32_MAX, true}};
+enum { TERMS, THRESHOLD, BLOCKS, N_DIALS };
+
+/* Read text[0, len) as a value of the dial. */
+static gx_status read_value(double *value, const struct dial *d, const char *text, size_t len, gx_error *err)
+{
+    char number[32], *end = number;
+    if (len > 0 && len < sizeof number && strspn(text, "0123456789.eE+-") >= len) {
+        memcpy(number, text, len);
+        number[len] = 0;
+        *value = strtod(number, &end);
+    }
+    if (end == number || *end)
+        return gx_fail(err, GX_EUSAGE, "%s: '%.*s' is no number", d->name, len < 80 ? (int)len : 80, text);
+    if (!(*value >= d->least && *value <= d->most))
+        return gx_fail(err, GX_EUSAGE, "%s: %s does not lie between %.10g and %.10g", d->name, number, d->least,
+                       d->most);
+    if (d->whole && *value != floor(*value))
+        return gx_fail(err, GX_EUSAGE, "%s: %s is no whole number", d->name, number);
+    return GX_OK;
+}
+
+/* Read "NAME:VALUE" of text[0, len). */
+static gx_status read_dial(double *values, bool *given, const char *text, size_t len, gx_error *err)
+{
+    const char *colon = memchr(text, ':', len);
+    const size_t name_len = colon ? (size_t)(colon - text) : len;
+    for (int i = 0; i < N_DIALS; ++i) {
+        if (name_len != strlen(dials[i].name) || memcmp(text, dials[i].name, name_len) != 0)
+            continue;
+        if (given[i])
+            return gx_fail(err, GX_EUSAGE, "%s is given twice", dials[i].name);
+        given[i] = true;
+        if (!colon)
+            return gx_fail(err, GX_EUSAGE, "%s has no value; write %s:X", dials[i].name, dials[i].name);
+        return read_value(&values[i], &dials[i], colon + 1, len - name_len - 1, err);
+    }
+    return gx_fail(err, GX_EUSAGE,
+                   "there is no '%.*s'; it is a number from 0 to 1, or terms:X, threshold:X and "
+                   "blocks:N with commas between",
+                   name_len < 80 ? (int)name_len : 80, text);
+}
+
+gx_status gx_approximate_read(gx_query_options *o, const char *text, gx_error *err)
+{
+    double values[N_DIALS] = {0, 1, 0};
+    bool given[N_DIALS] = {false};
+    gx_status st = gx_sized_check(o->size, GX_SIZE_THROUGH(gx_query_options, block_budget), "gx_query_options", err);
+    if (st == GX_OK && *text && strchr("0123456789.+-", *text))
+        st = read_value(&values[TERMS], &dials[TERMS], text, strlen(text), err);
+    else if (st == GX_OK)
+        for (const char *end; st == GX_OK && text; text = *end ? end + 1 : NULL) {
+            end = text + strcspn(text, ",");
+            st = read_dial(values, given, text, (size_t)(end - text), err);
+        }
+    if (st != GX_OK)
+        return st;
+    o->approximate = (float)values[TERMS];
+    o->threshold_factor = values[THRESHOLD];
+    o->block_budget = (uint64_t)values[BLOCKS];
+    return GX_OK;
+}
+
+void gx_approximate_write(const gx_query_options *o, char *text)
+{
+    size_t n = 0;
+    const bool others = o->threshold_factor > 1 || o->block_budget;
+    if (o->approximate > 0 || !others)
+        n += (size_t)snprintf(text, GX_APPROXIMATE_BYTES, "%s%g", others ? "terms:" : "", (double)o->approximate);
+    if (o->threshold_factor > 1)
+        n += (size_t)snprintf(text + n, GX_APPROXIMATE_BYTES - n, "%sthreshold:%g", n ? "," : "", o->threshold_factor);
+    if (o->block_budget)
+        snprintf(text + n, GX_APPROXIMATE_BYTES - n, "%sblocks:%llu", n ? "," : "",
+                 (unsigned long long)o->block_budget);
+}
 
 /* ---- which terms ---- */
 

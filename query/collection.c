@@ -387,6 +387,15 @@ void gx_part_plans_free(gx_part_plans *p)
     free(p);
 }
 
+/* Of a budget of blocks what part i may search: its share by documents, rounded up. */
+static uint32_t share_of_budget(uint32_t budget, const gx_parts *parts, uint32_t i)
+{
+    uint64_t n_docs = 0;
+    for (uint32_t j = 0; budget && j < parts->n; ++j)
+        n_docs += parts->parts[j].ix->n_docs;
+    return n_docs ? (uint32_t)(((uint64_t)budget * parts->parts[i].ix->n_docs + n_docs - 1) / n_docs) : budget;
+}
+
 /* Binds *query, which the result takes also where this fails.
  * ids as of gx_plan_bind_ids, p->n a term. */
 static gx_status bind_parts(gx_part_plans **out, const gx_index *ix, gx_query_plan *query, gx_op op,
@@ -411,6 +420,7 @@ static gx_status bind_parts(gx_part_plans **out, const gx_index *ix, gx_query_pl
         p->plans[i].mask = NULL;
         p->plans[i].coarse_bounds = true;
         p->plans[i].approximate = 0; /* passes are those of the whole */
+        p->plans[i].block_budget = share_of_budget(p->plans[i].block_budget, ix->parts, i);
     }
     *out = p;
     return GX_OK;

@@ -10,6 +10,7 @@
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
 #include "index/collection.h"
+#include "query/approximate.h"
 #include "query/collection.h"
 
 /* The terms of a query as they are met: known ones by id, unknown ones by a hash of their bytes
@@ -182,6 +183,8 @@ static gx_status check_scorer(const gx_query_options *opt, const gx_index *ix, g
 static gx_plan empty_plan(const gx_index *ix, const gx_query_options *opt)
 {
     const uint32_t max_k = ix->n_docs ? ix->n_docs : 1;
+    const bool by_blocks = opt->op == GX_OP_OR && opt->prune &&
+                           (opt->algorithm == GX_ALGORITHM_AUTO || opt->algorithm == GX_ALGORITHM_BLOCK_MAX);
     return (gx_plan){.op = opt->op,
                      .k = opt->k < max_k ? opt->k : max_k,
                      .prune = opt->prune,
@@ -189,6 +192,8 @@ static gx_plan empty_plan(const gx_index *ix, const gx_query_options *opt)
                      .recursion = opt->recursion,
                      .mask = opt->mask,
                      .approximate = opt->op == GX_OP_OR ? opt->approximate : 0,
+                     .threshold_factor = by_blocks ? opt->threshold_factor : 1,
+                     .block_budget = by_blocks ? (uint32_t)opt->block_budget : 0,
                      .cancel = opt->cancel,
                      .user = opt->user};
 }
@@ -258,9 +263,8 @@ gx_status gx_query_options_check(const gx_query_options *opt, const gx_index *ix
         return gx_fail(err, GX_EUSAGE, "recursion is %u; it must be at most %u", opt->recursion, GX_MAX_RECURSION);
     if (!(opt->seconds >= 0))
         return gx_fail(err, GX_EUSAGE, "the time limit is %g s; it must be at least 0", opt->seconds);
-    if (!(opt->approximate >= 0 && opt->approximate <= 1))
-        return gx_fail(err, GX_EUSAGE, "approximate is %g; it must lie between 0 and 1", opt->approximate);
-    return check_scorer(opt, ix, err);
+    const gx_status st = gx_approximate_check(opt, err);
+    return st == GX_OK ? check_scorer(opt, ix, err) : st;
 }
 
 gx_status gx_plan_make(gx_plan *out, const gx_index *ix, const char *text, size_t len, const gx_query_options *opt,

@@ -15,7 +15,7 @@
 #define BYTES_A_SLOT 512u               /* bytes of the budget for each slot of a shard's table */
 #define ALLOCATION 16u                  /* what malloc adds to a block, at most */
 #define MAX_FILTER_BYTES 1024u          /* of a filter's text in a key */
-#define MAX_KEY_WORDS (14 + 3 * GX_MAX_TERMS + MAX_FILTER_BYTES / 4)
+#define MAX_KEY_WORDS (17 + 3 * GX_MAX_TERMS + MAX_FILTER_BYTES / 4)
 
 /* An answer. Its bytes are followed by its keys, and these by the words of its plan's key. */
 typedef struct entry {
@@ -85,8 +85,11 @@ static uint32_t write_key(const gx_plan *p, uint32_t *words)
     const uint64_t mask = p->mask ? p->mask->serial : 0;
     uint32_t n = 0;
     words[n++] = (uint32_t)p->op;
-    words[n++] = p->op == GX_OP_AND_OR || p->approximate > 0 ? p->k : 0;
+    words[n++] = p->op == GX_OP_AND_OR || p->approximate > 0 || gx_plan_skips_blocks(p) ? p->k : 0;
     words[n++] = bits_of(p->approximate);
+    memcpy(words + n, &p->threshold_factor, sizeof p->threshold_factor);
+    n += sizeof p->threshold_factor / sizeof *words;
+    words[n++] = p->block_budget;
     words[n++] = bits_of(p->norm.c0);
     words[n++] = bits_of(p->norm.c1);
     words[n++] = p->norm.lossy;

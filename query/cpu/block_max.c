@@ -103,10 +103,12 @@ static uint32_t greatest_impact(float w, float most)
 }
 
 /* A score that at least k documents have, by one list alone or as the plan says. Under a mask
- * nothing is known. */
+ * nothing is known. Where blocks are skipped that could hold results, the plan's is ignored: which documents are found
+ * must not depend on what else was searched. */
 static uint32_t initial_threshold(gx_cpu_searcher *s, const gx_plan *plan)
 {
-    uint32_t q = 0, threshold = plan->initial_threshold > 1 ? plan->initial_threshold : 1;
+    const bool known = plan->initial_threshold > 1 && !gx_plan_skips_blocks(plan);
+    uint32_t q = 0, threshold = known ? plan->initial_threshold : 1;
     if (plan->mask)
         return 1;
     while (q < GX_CPU_N_KTH && gx_cpu_kth_ranks[q] < plan->k)
@@ -321,6 +323,31 @@ static uint32_t list_segments(gx_cpu_block_max_state *b, uint32_t least, uint32_
     return n;
 }
 
+/* Set b->least so that a budget of n segments, which may be all, has those of the greatest bounds above 0. Of those
+ * whose bound is b->least the first ones stay, and the others' bounds become 0. The bounds are counted. */
+static void apply_budget(gx_cpu_block_max_state *b, uint32_t n)
+{
+    enum { WIDTH = 1 << GX_BLOCK_MAX_BUCKET_SHIFT };
+    uint32_t bucket = GX_BLOCK_MAX_BUCKETS, counts[WIDTH] = {0}, at = WIDTH - 1;
+    while (bucket && b->counts[bucket - 1] <= n)
+        n -= b->counts[--bucket];
+    if (bucket == 0)
+        return;
+    const uint32_t begin = (bucket - 1) * WIDTH, n_in = list_segments(b, begin, begin + WIDTH);
+    for (uint32_t i = 0; i < n_in; ++i)
+        ++counts[b->sums[b->order[i]] - begin];
+    for (; at && counts[at] <= n; --at)
+        n -= counts[at];
+    b->least = begin + at ? begin + at : 1;
+    for (uint32_t i = 0; i < n_in; ++i) {
+        uint16_t *sum = &b->sums[b->order[i]];
+        if (*sum == begin + at && n)
+            --n;
+        else if (*sum == begin + at)
+            *sum = 0;
+    }
+}
+
 /* The segments with bounds of at least `least` and below `most`. */
 static gx_status search_phase(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan, uint32_t least,
                               uint32_t most, gx_error *err)
@@ -340,9 +367,9 @@ static gx_status search_segments(gx_cpu_searcher *s, gx_cpu_block_max_state *b, 
 {
     uint32_t most = UINT32_MAX;
     gx_status st = GX_OK;
-    count_bounds(b);
     for (uint64_t n = FIRST_PHASE; most && st == GX_OK; n *= PHASE_GROWTH) {
-        const uint32_t known = gx_block_max_least_sum(b, s->best.threshold, b->n_terms);
+        const uint32_t bar = gx_block_max_least_sum(b, gx_block_max_bar(s, b), b->n_terms);
+        const uint32_t known = bar > b->least ? bar : b->least;
         const uint32_t rank = n < b->n_segments ? bound_of_rank(b, (uint32_t)n) : 0;
         const uint32_t least = rank > known ? rank : known;
         if (least < most)
@@ -352,6 +379,39 @@ static gx_status search_segments(gx_cpu_searcher *s, gx_cpu_block_max_state *b, 
         most = least < most ? least : most;
     }
     return st;
+}
+
+/* The bounds of segments are counted; the plan's budget is applied to them. A segment without a document that the mask
+ * allows is not counted by it. */
+static void count_segments(const gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan)
+{
+    const uint32_t n_blocks = (uint32_t)(((uint64_t)s->ix->n_docs + GX_SEGMENT_DOCS - 1) / GX_SEGMENT_DOCS);
+    const bool budget = gx_plan_skips_blocks(plan) && plan->block_budget && plan->block_budget < n_blocks;
+    for (uint32_t i = 0; budget && plan->mask && i < b->n_segments; ++i) {
+        if (b->sums[i] && !gx_block_max_allowed(s, plan->mask, i))
+            b->sums[i] = 0;
+    }
+    b->factor = gx_plan_skips_blocks(plan) ? plan->threshold_factor : 1;
+    b->least = 0;
+    count_bounds(b);
+    if (budget)
+        apply_budget(b, plan->block_budget);
+}
+
+/* The k best of the segments that are counted. The first threshold is one of all documents, and within a budget there
+ * may be fewer that reach it: then the search begins again without one. */
+static gx_status search_counted(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan, uint32_t k,
+                                gx_error *err)
+{
+    const uint32_t first = initial_threshold(s, plan);
+    gx_status st = GX_OK;
+    for (uint32_t threshold = first;; threshold = 1) {
+        if (!gx_cpu_best_begin(&s->best, k, threshold))
+            return gx_fail(err, GX_ENOMEM, "no memory to search %u lists for %u results", plan->n_terms, plan->k);
+        st = search_segments(s, b, plan, err);
+        if (st != GX_OK || threshold == 1 || !b->least || s->best.n >= k)
+            return st;
+    }
 }
 
 gx_status gx_cpu_block_max(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hits, bool *done, gx_error *err)
@@ -377,10 +437,12 @@ gx_status gx_cpu_block_max(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hit
     for (uint32_t d = 0; b->linear && d < GX_SEGMENT_DOCS; ++d)
         b->K[d] = GX_LINEAR_K;
     gx_status st = GX_ENOMEM;
-    if (!bound_segments(b) || !gx_cpu_best_begin(&s->best, k, initial_threshold(s, plan)))
+    if (bound_segments(b)) {
+        count_segments(s, b, plan);
+        st = search_counted(s, b, plan, k, err);
+    } else {
         gx_fail(err, st, "no memory to search %u lists for %u results", plan->n_terms, plan->k);
-    else
-        st = search_segments(s, b, plan, err);
+    }
     hits->n = st == GX_OK ? gx_cpu_best_finish(&s->best, hits->keys) : 0;
     for (uint32_t i = 0; i < b->n_runs; ++i) {
         const gx_posting_run *run = &b->runs[i];

@@ -17,8 +17,7 @@
 
 /* ---- bounds ---- */
 
-/* The ranges of the segment that the mask allows a document of. */
-static uint32_t allowed_ranges(const gx_cpu_searcher *s, const gx_mask *mask, uint32_t segment)
+uint32_t gx_block_max_allowed(const gx_cpu_searcher *s, const gx_mask *mask, uint32_t segment)
 {
     const size_t first = (size_t)segment * (GX_SEGMENT_DOCS / 32), n_words = gx_mask_n_words(s->ix->n_docs);
     uint32_t bits = 0;
@@ -57,7 +56,7 @@ static inline void add_found(const gx_cpu_block_max_state *b, uint32_t term, uin
  * lists are not added yet. */
 static void keep_segments(const gx_cpu_searcher *s, gx_cpu_block_max_state *b, bool light)
 {
-    const uint32_t least = gx_block_max_least_sum(b, s->best.threshold, b->n_terms);
+    const uint32_t least = gx_block_max_least_sum(b, gx_block_max_bar(s, b), b->n_terms);
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->n_batch; ++i) {
         const uint32_t rest = light ? b->light[b->batch[i]] : 0;
@@ -282,7 +281,7 @@ static void score_segment(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const g
 {
     uint8_t ranges[GX_SEGMENT_RANGES];
     uint32_t n = 0;
-    live &= b->kernels->reach(sums, gx_block_max_least_sum(b, s->best.threshold, b->n_terms));
+    live &= b->kernels->reach(sums, gx_block_max_least_sum(b, gx_block_max_bar(s, b), b->n_terms));
     for (uint32_t left = live; left; left &= left - 1)
         ranges[n++] = (uint8_t)__builtin_ctz(left);
     if (n == 0)
@@ -307,10 +306,10 @@ static void score_segment(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const g
 void gx_block_max_batch(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan, const uint32_t *segments,
                         uint32_t n)
 {
-    const uint32_t least = gx_block_max_least_sum(b, s->best.threshold, b->n_terms);
+    const uint32_t least = gx_block_max_least_sum(b, gx_block_max_bar(s, b), b->n_terms);
     b->n_batch = 0;
     for (uint32_t i = 0; i < n; ++i) {
-        const uint32_t live = plan->mask ? allowed_ranges(s, plan->mask, segments[i]) : UINT32_MAX;
+        const uint32_t live = plan->mask ? gx_block_max_allowed(s, plan->mask, segments[i]) : UINT32_MAX;
         b->batch[b->n_batch] = segments[i];
         b->live[b->n_batch] = live;
         b->n_batch += live && b->sums[segments[i]] >= least;

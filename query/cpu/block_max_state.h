@@ -44,6 +44,8 @@ struct gx_cpu_block_max_state {
     uint32_t first_dense, first_found; /* terms[0, first_dense) and [n_dense, first_found) have the greatest ub, and
                                         * are GX_BLOCK_MAX_FIRST at most */
     bool linear;
+    double factor;        /* of the threshold, for bounds; 1: a range is left out only if it cannot reach it */
+    uint32_t least;       /* units: segments with smaller bounds are out of the plan's budget */
     gx_range_term *terms; /* [max_terms] each group by falling ub, but for the rare ones */
     uint32_t *impacts;    /* [max_terms][GX_BLOCK_MAX_TFS] */
     /* [max_terms] as in terms: */
@@ -77,10 +79,22 @@ static inline uint32_t gx_block_max_least_sum(const gx_cpu_block_max_state *b, u
     return units > n ? units - n : 0;
 }
 
+/* The score that a bound must reach, below which its documents are left out. All scores are below 2^31. */
+static inline uint32_t gx_block_max_bar(const gx_cpu_searcher *s, const gx_cpu_block_max_state *b)
+{
+    if (b->factor <= 1 || s->best.n < s->best.k)
+        return s->best.threshold;
+    const double bar = s->best.threshold * b->factor;
+    return bar < INT32_MAX ? (uint32_t)bar : INT32_MAX;
+}
+
 static inline uint8_t gx_block_max_bound(const gx_range_term *t, uint32_t i, uint32_t tf)
 {
     return t->bounds->postings ? t->bounds->postings[i] : (uint8_t)(tf * t->bounds->scale);
 }
+
+/* The ranges of the segment that the mask allows a document of, a bit each. */
+uint32_t gx_block_max_allowed(const gx_cpu_searcher *s, const gx_mask *mask, uint32_t segment);
 
 /* Search n segments, GX_BLOCK_MAX_BATCH of them at most, by rising docid. */
 void gx_block_max_batch(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan, const uint32_t *segments,

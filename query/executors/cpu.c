@@ -93,6 +93,8 @@ static bool worth_pruning(const gx_plan *plan, uint64_t n_postings, uint32_t n_d
 /* Returns whether an OR should be answered by bounds of ranges. */
 static bool suits_ranges(const gx_plan *plan, uint64_t n_postings, uint32_t n_docs)
 {
+    if (gx_plan_skips_blocks(plan))
+        return true;
     const uint32_t least = gx_scorer_is_linear(plan->norm) ? MIN_TERMS_OF_WEIGHTS
                            : plan->k > DEEP                ? MIN_TERMS_OF_BM25_DEEP
                                                            : MIN_TERMS_OF_BM25;

@@ -5,14 +5,14 @@
  *   bench_long --index=FILE --log=FILE [--times=N]
  *              [--queries=N] [--terms=N,..] [--k=N,..] [--algorithm=auto|block-max] [--runs=N]
  *              [--sessions=N] [--check=N] [--alone=N] [--scatter-add=N] [--map-memory=BYTES]
- *              [--codec=NAME] [--engine=gpu|cpu] [--approximate=X,..]
+ *              [--codec=NAME] [--engine=gpu|cpu] [--approximate='X;..']
  *
  * Without --index the collection is generated (tools/bench/sparse_collection.h), documents by their
  * places unless --scattered. With it, the lists of FILE are taken --times times, one after the other,
  * and a query is a line of the log: its first --terms different terms that the index has. 0 terms:
  * all of them. --scatter-add: so many queries by the plain way (tools/bench/scatter_add.h), too. On the
  * CPU a session is a thread, and queries/s without sessions are those of one thread. GX_CPU chooses its
- * instruction set. --approximate: shares of gx_query_options, each with its speed and its recall.
+ * instruction set. --approximate: texts of gx_approximate_read, each with its speed and its recall.
  */
 #include <getopt.h>
 #include <pthread.h>
@@ -30,6 +30,7 @@
 #endif
 
 #define MAX_VALUES 8
+#define MAX_SETTINGS 64 /* of --approximate */
 
 typedef struct numbers {
     uint32_t n, of[MAX_VALUES];
@@ -43,7 +44,7 @@ typedef struct options {
     gx_algorithm algorithm;
     uint64_t map_memory;
     bool on_cpu;
-    float approximate[MAX_VALUES];
+    const char *approximate[MAX_SETTINGS];
     uint32_t n_approximate;
 } options;
 
@@ -415,7 +416,7 @@ static double recall_of(const bench *b)
     return wanted ? (double)found / (double)wanted : 1;
 }
 
-/* The shares of --approximate on a session of an engine of its own. */
+/* The settings of --approximate on a session of an engine of its own. */
 static void measure_approximate(bench *b, uint32_t n_terms, uint32_t k)
 {
     gx_error err = {0};
@@ -431,8 +432,14 @@ static void measure_approximate(bench *b, uint32_t n_terms, uint32_t k)
         die("run", &err);
     for (uint32_t i = 0; i < b->o.n_approximate; ++i) {
         double best = 1e9;
-        for (uint32_t q = 0; q < b->n; ++q)
-            b->plans[q].approximate = b->o.approximate[i];
+        gx_query_options qo = GX_QUERY_OPTIONS;
+        if (gx_approximate_read(&qo, b->o.approximate[i], &err) != GX_OK)
+            die("--approximate", &err);
+        for (uint32_t q = 0; q < b->n; ++q) {
+            b->plans[q].approximate = qo.approximate;
+            b->plans[q].threshold_factor = qo.threshold_factor;
+            b->plans[q].block_budget = (uint32_t)qo.block_budget;
+        }
         for (uint32_t r = 0; r <= b->o.runs; ++r) {
             const double t0 = seconds_of(b);
             if (gx_session_run(session, b->plans, b->n, b->hits, &err) != GX_OK)
@@ -440,7 +447,7 @@ static void measure_approximate(bench *b, uint32_t n_terms, uint32_t k)
             const double t = seconds_of(b) - t0;
             best = r && t < best ? t : best;
         }
-        printf("approximate %.3g, k %5u: %8.0f queries/s, %.1f us each, recall %.4f\n", b->o.approximate[i], k,
+        printf("approximate %-28s k %5u: %8.0f queries/s, %.1f us each, recall %.4f\n", b->o.approximate[i], k,
                b->n / best, best / b->n * 1e6, recall_of(b));
         fflush(stdout);
     }
@@ -514,10 +521,10 @@ static numbers parse_numbers(const char *text)
     return v;
 }
 
-static void parse_shares(options *o, const char *text)
+static void parse_settings(options *o, char *text)
 {
-    for (char *end; o->n_approximate < MAX_VALUES && *text; text = *end ? end + 1 : end)
-        o->approximate[o->n_approximate++] = strtof(text, &end);
+    for (char *next; o->n_approximate < MAX_SETTINGS && (next = strsep(&text, ";"));)
+        o->approximate[o->n_approximate++] = next;
 }
 
 static gx_sparse_shape parse_shape(const char *name)
@@ -621,7 +628,7 @@ static options parse(int argc, char **argv)
             o.on_cpu = strcmp(optarg, "cpu") == 0;
             break;
         case 'p':
-            parse_shares(&o, optarg);
+            parse_settings(&o, optarg);
             break;
         default:
             exit(2);
