@@ -57,14 +57,15 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         .timing = true,
         .tag = cli_text(a, "run-tag"),
     };
-    if ((code = cli_add_devices(&k->engine, a)) || (code = cli_add_residency(&k->engine, a)) ||
-        (code = cli_open_index(&k->ix, a, path)) || (code = open_session(&k->en, &k->session, k->ix, &k->engine)) ||
-        (code = cli_warm(k->en, a)) ||
+    if ((code = cli_add_approximate(&k->options, a)) || (code = cli_add_devices(&k->engine, a)) ||
+        (code = cli_add_residency(&k->engine, a)) || (code = cli_open_index(&k->ix, a, path)) ||
+        (code = open_session(&k->en, &k->session, k->ix, &k->engine)) || (code = cli_warm(k->en, a)) ||
         (code = ask_set_filter(k, cli_text(a, "only"), cli_text(a, "not"), cli_text(a, "filter"))) ||
         (code = ask_set_facets(k, cli_text(a, "facet"))))
         return code;
     if (hybrid_is_asked(a) && (code = open_service(k, a, path)))
         return code;
+    cli_settle_approximate(&k->options, k->en);
     cli_default_scorer(&k->options, a, k->ix);
     if ((code = cli_rm3(&k->rm3, a, k->ix)))
         return code;
@@ -124,6 +125,7 @@ int ask_set_engine(ask *k, gx_engine_kind kind)
     k->en = en;
     k->options.mask = k->mask = mask;
     k->engine = options;
+    cli_settle_approximate(&k->options, en);
     return 0;
 }
 

@@ -43,12 +43,15 @@ static void on_say(void *user, const char *text)
 
 /* ---- the command ---- */
 
-/* The kind of the engine to verify with: the CPU for a GPU, and a GPU, where one can be used, for
- * the CPU. */
-static int open_other(gx_engine **out, const gx_engine *en, const gx_index *ix, gx_engine_options options)
+/* The engine to verify with: the CPU for a GPU; a GPU, where one can be used, for the CPU, but not for answers of
+ * which only the CPU engine leaves something out. */
+static int open_other(gx_engine **out, const gx_engine *en, const gx_index *ix, gx_engine_options options,
+                      const gx_query_options *query)
 {
     gx_error err = {0};
     const bool gpu = gx_engine_get_kind(en) == GX_ENGINE_GPU;
+    if (!gpu && cli_skips_blocks(query))
+        return 0;
     const bool told = options.kind == GX_ENGINE_AUTO; /* why there is none */
     options.result_cache = 0;
     options.kind = gpu ? GX_ENGINE_CPU : GX_ENGINE_GPU;
@@ -129,6 +132,7 @@ static int replay(replay_facts *f, gx_engine *en, gx_replay_options *opt, gx_rep
     talk t = {0};
     gx_error err = {0};
     opt->user = &t;
+    cli_settle_approximate(&opt->query, en);
     f->opt = opt;
     f->r = r;
     const gx_status st = gx_replay(en, opt, r, &err);
@@ -179,7 +183,7 @@ static int check_output(const cli_args *a, const char *flag)
 }
 
 /* 0, or the exit code of flags that cannot stand together and of outputs that cannot be written. */
-static int check_flags(const cli_args *a, const gx_replay_options *opt)
+static int check_flags(const cli_args *a, gx_replay_options *opt)
 {
     if (cli_text(a, "report") && opt->run_path && !strcmp(cli_text(a, "report"), "-") && !strcmp(opt->run_path, "-"))
         return cli_usage(a, "--run and --report cannot both go to standard output");
@@ -199,7 +203,7 @@ static int check_flags(const cli_args *a, const gx_replay_options *opt)
         return refused ? refused : bad_report;
     if (!hybrid_is_asked(a) && (cli_given(a, "decisions") || cli_given(a, "profile")))
         return cli_usage(a, "--%s is of --engine=hybrid", cli_given(a, "profile") ? "profile" : "decisions");
-    return 0;
+    return cli_add_approximate(&opt->query, a);
 }
 
 /* Queries a batch, and the service that answers them if both engines do. both: NULL, or opened. */
@@ -259,7 +263,7 @@ static int run(const cli_args *a)
     if (!code && both.gpu)
         code = document_filter_open_mask(&gpu_mask, &filter, both.gpu);
     if (!code && opt.verify_every)
-        code = hybrid_is_asked(a) ? open_cpu(&other, ix, engine) : open_other(&other, en, ix, engine);
+        code = hybrid_is_asked(a) ? open_cpu(&other, ix, engine) : open_other(&other, en, ix, engine, &opt.query);
     if (!code && other)
         code = document_filter_open_mask(&other_mask, &filter, other);
     if (!code) {

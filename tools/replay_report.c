@@ -84,7 +84,7 @@ static void put_verified(FILE *out, const replay_facts *f)
         fprintf(out, "  %-22s %15s differ\n",
                 gx_engine_get_kind(f->other) == GX_ENGINE_GPU ? "on the GPU" : "on the CPU",
                 show_count(r->other_differs));
-    if (f->opt->query.approximate > 0) {
+    if (!cli_is_exact(&f->opt->query)) {
         const double recall = r->exact_results ? (double)r->found_results / (double)r->exact_results : 1;
         fprintf(out, "  recall@%-15u %15.4f\n", f->opt->query.k, recall);
         fprintf(out, "  %-22s %15s differ\n", "scores", show_count(r->exhaustive_differs));
@@ -116,8 +116,11 @@ static void put_setup(FILE *out, const replay_facts *f)
     fprintf(out, "%s, %s, k %u%s; batches of %u, %u thread%s, %u run%s", cli_text(f->a, "op"),
             gx_preset_name(opt->query.preset), opt->query.k, algorithm_words[opt->query.algorithm], r->batch,
             opt->threads, opt->threads == 1 ? "" : "s", opt->runs, opt->runs == 1 ? "" : "s");
-    if (opt->query.approximate > 0)
-        fprintf(out, ", approximate %g", opt->query.approximate);
+    if (!cli_is_exact(&opt->query)) {
+        char text[GX_APPROXIMATE_BYTES];
+        gx_approximate_write(&opt->query, text);
+        fprintf(out, ", approximate %s", text);
+    }
     if (opt->rate > 0)
         fprintf(out, opt->rate < 1000 ? ", %.6g queries/s offered" : ", %.0f queries/s offered", opt->rate);
     if (opt->arrivals == GX_ARRIVALS_POISSON)

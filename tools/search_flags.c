@@ -19,8 +19,39 @@ gx_query_options cli_query_options(const cli_args *a)
     o.prune = cli_choice(a, "prune") == 0;
     o.algorithm = (gx_algorithm)cli_choice(a, "algorithm");
     o.recursion = (uint32_t)cli_count(a, "recursion");
-    o.approximate = (float)cli_number(a, "approximate");
     return o;
+}
+
+bool cli_skips_blocks(const gx_query_options *o)
+{
+    return o->threshold_factor > 1 || o->block_budget;
+}
+
+int cli_add_approximate(gx_query_options *o, const cli_args *a)
+{
+    const char *text = cli_text(a, "approximate");
+    gx_error err = {0};
+    if (gx_approximate_read(o, text, &err))
+        return cli_usage(a, "--approximate=%s: %s", text, err.text);
+    if (cli_skips_blocks(o) && strcmp(cli_text(a, "engine"), "hybrid") == 0)
+        return cli_usage(a, "--approximate=%s: threshold and blocks are of the CPU engine; leave out --engine=hybrid",
+                         text);
+    return 0;
+}
+
+void cli_settle_approximate(gx_query_options *o, const gx_engine *en)
+{
+    if (!cli_skips_blocks(o) || gx_engine_get_kind(en) != GX_ENGINE_GPU)
+        return;
+    o->threshold_factor = 1;
+    o->block_budget = 0;
+    cli_note("threshold and blocks of --approximate are of the CPU engine (--engine=cpu); the GPU %s",
+             o->approximate > 0 ? "leaves out terms alone" : "answers exactly");
+}
+
+bool cli_is_exact(const gx_query_options *o)
+{
+    return !(o->approximate > 0) && !cli_skips_blocks(o);
 }
 
 void cli_default_scorer(gx_query_options *o, const cli_args *a, const gx_index *ix)

@@ -122,11 +122,15 @@
      "takes for queries of many terms; else as `auto`"}, \
     {"recursion", 0, CLI_COUNT, "N", "0", \
      "levels of recursion of Parallel Merge Find; they pay above 5 M integers", .max = GX_MAX_RECURSION}, \
-    {"approximate", 0, CLI_NUMBER, "X", "0", \
-     "give up some of the answer for speed, from 0 (exact) to 1. With `--op=or`, terms that weigh least are left out " \
-     "of a first search, as many as have at most this share of the query's weight; its best `2 k + 40` documents are " \
-     "then ranked by all terms. Scores are exact and engines agree; which documents are found is not promised: " \
-     "`gpuidx replay --verify` tells the recall. Use it on the CPU; a GPU is faster with exact answers", .max = 1}, \
+    {"approximate", 0, CLI_TEXT, "X", "0", \
+     "give up some of the answer of `--op=or` for speed: `terms:X`, `threshold:X`, `blocks:N`, or several of them " \
+     "with commas between; a number alone is `terms`; 0: exact. `terms:0.3`: terms that weigh least are left out " \
+     "of a first search, as many as have at most this share (0 to 1) of the query's weight; its best `2 k + 40` " \
+     "documents are then ranked by all terms. `threshold:1.2`: once `k` documents are found, groups of documents " \
+     "are left out whose upper bound is below 1.2 times (1 to 100) the `k`-th best score so far. `blocks:50`: only " \
+     "the 50 blocks of 256 neighbouring documents with the greatest upper bounds are searched, so that the time " \
+     "has a limit. Scores are exact; which documents are found is not promised: `gpuidx replay --verify` tells the " \
+     "recall. Use it on the CPU; a GPU is faster with exact answers, and knows `terms` alone"}, \
     {"engine", 0, CLI_CHOICE, CLI_SEARCH_ENGINES, "auto", \
      "where to search; `auto` takes a GPU where one can be used that has room for the index, if need be without its " \
      "lists (`--resident`), else the CPU; `hybrid` lets both " \
@@ -137,8 +141,15 @@
     CLI_INDEX_FLAGS
 /* clang-format on */
 
-/* The flags' values. */
+/* The flags' values, but for --approximate. */
 gx_query_options cli_query_options(const cli_args *a);
+/* Add --approximate. 0, or the exit code with the message printed. */
+int cli_add_approximate(gx_query_options *o, const cli_args *a);
+/* A GPU's answers know neither threshold nor blocks of --approximate: take them out of *o, and say so. */
+void cli_settle_approximate(gx_query_options *o, const gx_engine *en);
+/* Whether *o asks for what only the CPU engine does; whether for exact answers. */
+bool cli_skips_blocks(const gx_query_options *o);
+bool cli_is_exact(const gx_query_options *o);
 /* The part of a collection that this process searches, set by gpuidx-mpi; NULL: all of it. */
 extern const gx_shard *cli_shard;
 

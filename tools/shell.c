@@ -171,11 +171,20 @@ static void set_prune(shell *s, const char *arg)
 }
 static void set_approximate(shell *s, const char *arg)
 {
-    double x;
-    if (!*arg)
-        printf("%g\n", s->k->options.approximate);
-    else if (read_number(".approximate", CLI_NUMBER, 0, 1, arg, &x))
-        s->k->options.approximate = (float)x;
+    char text[GX_APPROXIMATE_BYTES];
+    gx_error err = {0};
+    gx_query_options o = s->k->options;
+    gx_approximate_write(&o, text);
+    if (!*arg) {
+        puts(text);
+    } else if (gx_approximate_read(&o, arg, &err)) {
+        complain(".approximate", err.text);
+    } else if (s->k->service && cli_skips_blocks(&o)) {
+        complain(".approximate", "threshold and blocks are of the CPU engine, not of hybrid");
+    } else {
+        cli_settle_approximate(&o, s->k->en);
+        s->k->options = o;
+    }
 }
 static void set_timing(shell *s, const char *arg)
 {
@@ -321,7 +330,8 @@ static const struct command {
     {".rm3", "DOCS,TERMS,WEIGHT|on|off", "expand queries by terms of their best documents", set_rm3},
     {".prune", "on|off", "skip postings that cannot change the answer", set_prune},
     {".algorithm", CLI_ALGORITHMS, "how the answer is found", set_algorithm},
-    {".approximate", "X", "give up some of the answer for speed, 0 (exact) to 1", set_approximate},
+    {".approximate", "X", "give up some of the answer for speed: 0 (exact) to 1, or terms:X,threshold:X,blocks:N",
+     set_approximate},
     {".engine", CLI_ENGINES, "where to search", set_engine},
     {".format", OUT_FORMATS, "how results are printed", set_format},
     {".explain", "on|off|DOC", "explain every score, or the last query's for one document", explain},

@@ -502,6 +502,28 @@ exit 0
 END
 }
 
+@test ".approximate takes a share of the terms, or what it says of terms, threshold and blocks" {
+    talk "$TINY" <<'END'
+see gpuidx>
+type .approximate
+see 0
+see gpuidx>
+type .approximate blocks:7,threshold:1.5
+see gpuidx>
+type .approximate
+see threshold:1.5,blocks:7
+see gpuidx>
+type .approximate blocks:0
+see .approximate: blocks: 0 does not lie between 1 and 4294967295
+see gpuidx>
+type .settings
+see .approximate threshold:1.5,blocks:7
+see gpuidx>
+keys C-d
+exit 0
+END
+}
+
 @test ".settings shows every setting" {
     talk "$TINY" <<'END'
 see gpuidx>

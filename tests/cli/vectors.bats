@@ -379,3 +379,75 @@ EOF
     ask query -q --engine=cpu s.gx <settings
     says '0.25'
 }
+
+@test "a greater threshold and a budget of blocks give up some of the answer, alone and together" {
+    "$GPUIDX" generate -q --shape=splade --documents=20000 --queries=50 --format=vectors --seed=5 -o s
+    "$GPUIDX" build -qf vectors s.jsonl -o s.gx
+    "$GPUIDX" replay -q --engine=cpu s.gx s.queries.jsonl -k 20000 --run=all.run
+    "$GPUIDX" replay -q --engine=cpu s.gx s.queries.jsonl --run=exact.run
+    for x in threshold:1.3 blocks:20 threshold:1.1,blocks:40 terms:0.3,threshold:1.2,blocks:40; do
+        ask replay --engine=cpu s.gx s.queries.jsonl --approximate=$x --verify --report=r.json --run=a.run --force
+        exits 0
+        says "approximate $x"
+        says 'recall@10'
+        python3 - $x <<'EOF'
+import json, sys
+r = json.load(open("r.json"))
+x = dict(y.split(":") for y in sys.argv[1].split(","))
+o, v = r["options"], r["verify"]
+assert (o["approximate"], o["threshold_factor"], o["block_budget"]) == (
+    float(x.get("terms", 0)), float(x.get("threshold", 1)), int(x.get("blocks", 0))), o
+assert v["queries"] == 50 and v["exhaustive_differs"] == 0 and 0.1 < v["recall"] < 1, v
+EOF
+        # every score is the exact search's
+        awk 'NR == FNR { score[$1, $3] = $5; next } score[$1, $3] != $5 { exit 1 }' all.run a.run
+        # whatever the instruction set, threads, batches, known thresholds and the cache
+        GX_CPU=portable ask replay -q --engine=cpu s.gx s.queries.jsonl --approximate=$x --run=b.run --force
+        cmp a.run b.run
+        ask replay -q --engine=cpu s.gx s.queries.jsonl --approximate=$x --threads=3 --batch=7 --pair-thresholds=20 \
+            --runs=2 --result-cache=1M --run=b.run --force
+        exits 0
+        cmp a.run b.run
+    done
+    for x in threshold:1 blocks:79 threshold:1,blocks:1000000000; do
+        ask replay -q --engine=cpu s.gx s.queries.jsonl --approximate=$x --run=a.run --force
+        exits 0
+        cmp exact.run a.run
+    done
+    # a collection's parts have their shares of the budget, whatever the threads
+    python3 - <<'EOF'
+import json
+documents = [json.loads(line) for line in open("s.jsonl")]
+most = max(max(d["vector"].values(), default=0) for d in documents)
+for i, some in (1, documents[:8000]), (2, documents[8000:]):
+    with open("%d.jsonl" % i, "w") as f:
+        f.writelines(json.dumps(d) + "\n" for d in some + [{"id": "m%d" % i, "vector": {"most": most}}])  # one unit
+EOF
+    for i in 1 2; do "$GPUIDX" build -qf vectors $i.jsonl -o $i.gx; done
+    "$GPUIDX" collect -q 1.gx 2.gx -o parts
+    for x in threshold:1.3 blocks:20 terms:0.3,threshold:1.2,blocks:40; do
+        for t in 1 3; do
+            ask replay -q --engine=cpu --join=never parts s.queries.jsonl --approximate=$x --threads=$t --batch=5 \
+                --run=$t.run --force
+            exits 0
+        done
+        cmp 1.run 3.run
+    done
+    ask replay -q --engine=cpu --join=never parts s.queries.jsonl --approximate=blocks:79 --run=1.run --force
+    ask replay -q --engine=cpu --join=never parts s.queries.jsonl --run=3.run --force
+    cmp 1.run 3.run
+}
+
+@test "what --approximate does not know is named" {
+    "$GPUIDX" generate -q --shape=splade --documents=300 --queries=5 --format=vectors -o s
+    "$GPUIDX" build -qf vectors s.jsonl -o s.gx
+    for x in '' x alpha:2 threshold threshold:0 threshold:nan threshold:1e9 blocks:0 blocks:-1 blocks:1.5 blocks:1e10 \
+        terms:2 nan inf 0.5,0.5 blocks:1,blocks:2; do
+        ask query --engine=cpu s.gx --approximate="$x" x
+        exits 2
+        complains '--approximate='
+    done
+    ask query --engine=hybrid s.gx --approximate=blocks:5 x
+    exits 2
+    complains 'hybrid'
+}

@@ -452,7 +452,8 @@ static const cli_flag flags[] = {
     {"figure", 0, CLI_CHOICE, "recursion|ratio|recall", NULL,
      "print the numbers of their Figure 6, the speed of intersections: `recursion`: of two lists of equal length, by "
      "levels of recursion; `ratio`: of 200,000 integers with longer lists. `recall`: of an index and a log, or of "
-     "`--documents`, the recall and the speed of ORs for a series of `--approximate`, as `gpuidx query` has it"},
+     "`--documents`, the recall and the speed of ORs for series of `--approximate`, as `gpuidx query` has it: terms; "
+     "on the CPU also threshold, blocks, and terms with threshold"},
     {"format", 0, CLI_CHOICE, "table|json|csv", "table", "how the report is printed. `json` has all that was measured"},
     {"plot", 0, CLI_TEXT, "DIR", NULL,
      "also measure and draw, into the folder `DIR`, as PNG and SVG: throughput by batch size, latency by the rate at "

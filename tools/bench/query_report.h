@@ -122,7 +122,7 @@ int query_plot(query_bench *b, const char *dir, const gx_op *ops, uint32_t n_ops
  * 200,000 integers with longer ones. dir: for a plot, or NULL. */
 int query_figure(bool ratios, bool gpu, uint32_t device, uint32_t seed, query_format format, const char *dir);
 
-/* Recall against speed for a series of shares that are given up (gx_query_options.approximate), for
+/* Recall against speed for series of settings of gx_approximate_read, of a GPU for terms that are left out alone, for
  * the k best, in batches on a GPU. dir: for a plot, or NULL. */
 int query_recall(query_bench *b, uint32_t k, uint32_t batch, query_format format, const char *dir);
 

@@ -530,7 +530,10 @@ class Index:
         o.count = bool(count)
         o.algorithm = _choose(_ALGORITHMS, "algorithm", algorithm)
         o.seconds = real(seconds, "seconds")
-        o.approximate = real(approximate, "approximate")
+        if isinstance(approximate, str):
+            check(lib.gx_approximate_read(o, encode(approximate, "approximate"), session.err), session.err)
+        else:
+            o.approximate = real(approximate, "approximate")
         if mask is not None:
             if mask._index is not self:
                 raise ValueError("the mask is closed, or of another index")
@@ -544,7 +547,7 @@ class Index:
                mask: Optional[Mask] = None, filter: Union[str, Sequence[Optional[str]], None] = None,
                count: bool = False, syntax: str = "text", threads: int = 1, batch: int = 1024, prune: bool = True,
                algorithm: str = "auto", seconds: float = 0.0, vocabulary: Any = None,
-               approximate: float = 0.0, facets: Union[str, Sequence[str], None] = None) -> Results:
+               approximate: Union[float, str] = 0.0, facets: Union[str, Sequence[str], None] = None) -> Results:
         """Find the k best documents of one query or of many.
 
         queries     one query: a string, or {term: weight}. Many: a list of either, (qid, query) pairs, {qid: query}, a
@@ -567,7 +570,10 @@ class Index:
         vocabulary  of a matrix: the terms of the columns, a sequence or {term: column}; None: the columns' numbers
         approximate of op="or": give up some of the answer for speed, from 0 (exact) to 1. The terms that weigh least,
                     as many as have at most this share of the query's weight, do not find documents, but count in the
-                    scores of the 2 k + 40 best that the others find
+                    scores of the 2 k + 40 best that the others find. Or a text that names one or more of
+                    "terms:0.3,threshold:1.2,blocks:50": terms is that share; on the CPU engine threshold leaves out
+                    documents whose upper bounds are below this many times (1 to 100) the k-th best score so far, and
+                    only so many blocks of 256 neighbouring documents are searched, those with the greatest bounds
         facets      also count all matching documents by attributes: a list of "category", "category:20" (the 20 largest
                     counts; 10), "year:all", "created:by=month", "price:bins=10", ..., as the manual page
                     gpuidx-query(1) says. Results.facets has the counts, which are exact

@@ -230,6 +230,27 @@ def test_bad_matrices_of_queries_are_named(tmp_path):
         assert ix.search(zero, 8).counts.sum() == zero.nnz - 1
 
 
+def test_answers_that_need_not_be_exact(tmp_path):
+    documents, queries = matrix(3000, 200, 5), matrix(30, 200, 6)
+    with gpuidx.build(tmp_path / "v.gx", vectors=documents, engine="cpu") as ix:
+        exact, every = ix.search(queries, 10), ix.search(queries, 3000)
+        scores = [dict(zip(every.docids[i].tolist(), every.scores[i].tolist())) for i in range(30)]
+        for approximate in (0.5, "0.5", "terms:0.5", "threshold:1.3", "blocks:2", "terms:0.2,threshold:1.1,blocks:8"):
+            found = ix.search(queries, 10, approximate=approximate)
+            assert found.scores.sum() < exact.scores.sum()
+            assert all(scores[i][d] == s for i in range(30)
+                       for d, s in zip(found.docids[i].tolist(), found.scores[i].tolist()) if s)
+            again = ix.search(queries, 10, approximate=approximate, threads=3, batch=4)
+            assert (again.docids == found.docids).all() and (again.scores == found.scores).all()
+        for approximate in (0, "0", "threshold:1", "blocks:4000", "threshold:1,blocks:16"):
+            found = ix.search(queries, 10, approximate=approximate)
+            assert (found.docids == exact.docids).all() and (found.scores == exact.scores).all()
+        for approximate, words in (("threshold:0", "between 1"), ("blocks:0", "between 1"), ("alpha:1", "alpha"),
+                                   ("blocks:2,blocks:3", "twice"), ("", "there is no"), (1.5, "between 0")):
+            with pytest.raises(gpuidx.UsageError, match=words):
+                ix.search(queries, 10, approximate=approximate)
+
+
 @pytest.mark.parametrize("name, parameters", [
     ("bm25", {}), ("bm25", {"k1": 1.5, "b": 0.2}), ("bm25l", {}), ("bm25l", {"delta": 1.0}), ("dph", {}), ("ql", {}),
     ("ql", {"mu": 50}), ("pl2", {}), ("pl2", {"c": 2.5})])
