@@ -7,7 +7,7 @@
  * processor time a query, the search of a plan that is ready, and the same from text, the plan and
  * the filter made and freed (each query's fastest round; their mean, p50, p95, p99); and what the
  * searches did. GX_CPU chooses the instruction set. TIMES: a file for each query's two fastest rounds,
- * a line each; -: none. X: gx_query_options.approximate, of which the recall is told instead of what
+ * a line each; -: none. X: a text of gx_approximate_read, of which the recall is told instead of what
  * is wrong.
  */
 #include <stdio.h>
@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "index/index.h"
+#include "query/approximate.h"
 #include "query/session.h"
 
 static double now(void)
@@ -237,8 +238,9 @@ int main(int argc, char **argv)
     const int rounds = argc > 6 && atoi(argv[6]) > 0 ? atoi(argv[6]) : 5;
     if (argc > 7)
         eopt.map_memory = strtoull(argv[7], NULL, 10);
-    if (argc > 9)
-        opt.approximate = strtof(argv[9], NULL);
+    if (argc > 9 && gx_approximate_read(&opt, argv[9], &err) != GX_OK)
+        die(&err);
+    const bool exact = argc <= 9 || gx_query_options_are_exact(&opt);
     eopt.kind = GX_ENGINE_CPU;
     eopt.filter_memory = 1;
     iopt.check = GX_CHECK_STRUCTURE;
@@ -257,8 +259,8 @@ int main(int argc, char **argv)
     const double t_first = now();
     uint64_t hits, found;
     const uint32_t wrong = count_wrong(s, queries, n, opt.k, keys, &hits, &found);
-    if (opt.approximate > 0)
-        printf("approximate %g, recall %.4f; ", (double)opt.approximate, hits ? (double)found / (double)hits : 1);
+    if (!exact)
+        printf("approximate %s, recall %.4f; ", argv[9], hits ? (double)found / (double)hits : 1);
     printf("%s %s, %s top-%u, %u queries: %u wrong, %.1f hits a query; check %.1f s, open %.2f ms\n", argv[1],
            gx_engine_describe(en), opt.op == GX_OP_AND ? "AND" : "OR", opt.k, n, wrong, (double)hits / n,
            now() - t_first, 1e3 * (t_read - t_open));
@@ -279,5 +281,5 @@ int main(int argc, char **argv)
     gx_session_close(s);
     gx_engine_close(en);
     gx_index_close(ix);
-    return wrong && !(opt.approximate > 0);
+    return wrong && exact;
 }

@@ -27,7 +27,12 @@ import time
 import numpy as np
 
 ALL = str(2**64 - 1)
-SHARES = 0.2, 0.3, 0.35, 0.4, 0.45, 0.5
+SETTINGS = (["terms:%g" % x for x in (0.2, 0.3, 0.35, 0.4, 0.45, 0.5)] +
+            ["threshold:%g" % x for x in (1.05, 1.1, 1.15, 1.2, 1.3)] +
+            ["blocks:%d" % n for n in (40, 60, 80, 120, 160)] +
+            ["terms:0.3,threshold:%g" % x for x in (1.1, 1.2, 1.3, 1.4, 1.5)] +
+            ["terms:0.4,threshold:%g" % x for x in (1.2, 1.3, 1.4)] +
+            ["terms:0.3,threshold:1.2,blocks:%d" % n for n in (60, 120)])
 BMP_SETTINGS = (0.9, 1.0), (0.8, 1.0), (0.7, 1.0), (1.0, 0.6), (0.8, 0.6), (0.7, 0.4)  # alpha, beta
 SEISMIC_SETTINGS = (3, 0.9), (4, 0.9), (5, 0.9), (5, 0.8), (8, 0.9), (10, 0.9), (10, 0.7), (20, 0.8)  # cut, heap
 
@@ -49,18 +54,19 @@ def vectors(stem):
     return np.array(terms), numbers[order], weights[order], ends
 
 
-def bench(a, k, share):
+def bench(a, k, approximate):
     """Our times and the recall."""
-    out = subprocess.run([a.bench, a.index, a.queries, "or", str(k), str(a.limit), str(a.rounds), ALL, "-", str(share)],
-                         check=True, capture_output=True, text=True).stdout
+    arguments = a.index, a.queries, "or", str(k), str(a.limit), str(a.rounds), ALL, "-", approximate
+    out = subprocess.run([a.bench, *arguments], check=True, capture_output=True, text=True).stdout
     mean, p50, p99 = re.search(r"search mean ([\d.]+) p50 ([\d.]+) .*p99 ([\d.]+)", out).groups()
-    assert share or " 0 wrong" in out, out
-    return (float(mean), float(p50), float(p99)), float(re.search(r"recall ([\d.]+)", out)[1]) if share else 1
+    exact = approximate == "0"
+    assert not exact or " 0 wrong" in out, out
+    return (float(mean), float(p50), float(p99)), 1 if exact else float(re.search(r"recall ([\d.]+)", out)[1])
 
 
 def ours(a, k):
     """Times, and of each query the documents with their scores."""
-    times, _ = bench(a, k, 0)
+    times, _ = bench(a, k, "0")
     head, run = os.path.join(a.dir, "queries.txt"), os.path.join(a.dir, "ours.run")
     with open(a.queries, encoding="utf-8") as lines, open(head, "w", encoding="utf-8") as few:
         few.writelines(line for line, _ in zip(lines, range(a.limit)))
@@ -228,8 +234,8 @@ def main():
     for k in a.k:
         times, answers = ours(a, k)
         show("gpuidx, exact", k, times, 1)
-        for share in SHARES if k == 10 else ():
-            show("gpuidx, approximate %g" % share, k, *bench(a, k, share))
+        for setting in SETTINGS if k == 10 else ():
+            show("gpuidx, " + setting, k, *bench(a, k, setting))
         for peer in a.peers.split(","):
             {"bmp": bmp, "seismic": seismic, "pisa": pisa}[peer](a, k, queries, answers)
 

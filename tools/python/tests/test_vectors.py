@@ -232,7 +232,8 @@ def test_bad_matrices_of_queries_are_named(tmp_path):
 
 def test_answers_that_need_not_be_exact(tmp_path):
     documents, queries = matrix(3000, 200, 5), matrix(30, 200, 6)
-    with gpuidx.build(tmp_path / "v.gx", vectors=documents, engine="cpu") as ix:
+    gpuidx.build(tmp_path / "v.gx", vectors=documents).close()
+    with gpuidx.open(tmp_path / "v.gx", engine="cpu") as ix:
         exact, every = ix.search(queries, 10), ix.search(queries, 3000)
         scores = [dict(zip(every.docids[i].tolist(), every.scores[i].tolist())) for i in range(30)]
         for approximate in (0.5, "0.5", "terms:0.5", "threshold:1.3", "blocks:2", "terms:0.2,threshold:1.1,blocks:8"):
