@@ -10,9 +10,9 @@ Seismic keeps --postings postings a list on average, of which 3,500 is its own c
 
 Processor time, of every query its fastest round; a call from Python is part of a peer's time, some tens of
 microseconds. Recall is the share of our exact answers' documents that a search finds; a document with the score of the
-last one counts as found where its exact score is known. At k 10 all that trade recall for time are shown with several
-settings: ours --approximate, BMP alpha and beta, Seismic query_cut and heap_factor. Run it under `taskset -c 1`. Needs
-numpy, and pip's bmp, pyseismic-lsr and pyterrier-pisa for the peers named.
+last one counts as found where its exact score is known. All that trade recall for time are shown with several settings,
+ours for any k, the others for k 10: ours --approximate, BMP alpha and beta, Seismic query_cut and heap_factor. Run it
+under `taskset -c 1`. Needs numpy, and pip's bmp, pyseismic-lsr and pyterrier-pisa for the peers named.
 """
 import argparse
 import collections
@@ -33,6 +33,7 @@ SETTINGS = (["terms:%g" % x for x in (0.2, 0.3, 0.35, 0.4, 0.45, 0.5)] +
             ["terms:0.3,threshold:%g" % x for x in (1.1, 1.2, 1.3, 1.4, 1.5)] +
             ["terms:0.4,threshold:%g" % x for x in (1.2, 1.3, 1.4)] +
             ["terms:0.3,threshold:1.2,blocks:%d" % n for n in (60, 120)])
+DEEP_SETTINGS = "terms:0.2 threshold:1.1 threshold:1.2 threshold:1.3 blocks:80 blocks:120 blocks:160".split()
 BMP_SETTINGS = (0.9, 1.0), (0.8, 1.0), (0.7, 1.0), (1.0, 0.6), (0.8, 0.6), (0.7, 0.4)  # alpha, beta
 SEISMIC_SETTINGS = (3, 0.9), (4, 0.9), (5, 0.9), (5, 0.8), (8, 0.9), (10, 0.9), (10, 0.7), (20, 0.8)  # cut, heap
 
@@ -234,7 +235,7 @@ def main():
     for k in a.k:
         times, answers = ours(a, k)
         show("gpuidx, exact", k, times, 1)
-        for setting in SETTINGS if k == 10 else ():
+        for setting in SETTINGS if k == 10 else DEEP_SETTINGS:
             show("gpuidx, " + setting, k, *bench(a, k, setting))
         for peer in a.peers.split(","):
             {"bmp": bmp, "seismic": seismic, "pisa": pisa}[peer](a, k, queries, answers)
