@@ -50,7 +50,8 @@ GX_API gx_status gx_index_verify(const char *path, gx_check level, gx_error *err
  *
  * gx_index_open takes the folder's path as it takes a file's. The index equals the one that a build
  * of the live documents, in their order, would make: docids (from 0, without gaps), statistics,
- * term numbers, and so the answers of every search, to the bit. It is one commit, and stays it;
+ * term numbers, and so the answers of every search, to the bit (but for searches with
+ * gx_query_options.threshold_factor or block_budget). It is one commit, and stays it;
  * later commits change nothing in it, and the files that it uses remain until it is closed.
  * gx_index_reopen gives the last commit. gx_index_meta is that of the first part. */
 
@@ -1125,7 +1126,8 @@ GX_API gx_status gx_calibrate(gx_cost_profile *out, gx_calibration *report, gx_e
 typedef enum gx_processor { GX_PROCESSOR_CPU, GX_PROCESSOR_GPU, GX_N_PROCESSORS } gx_processor;
 
 /* A service holds threads that answer queries on the CPU and in batches on the GPU, and a scheduler
- * that chooses for each query. Both give the same answers, to the bit.
+ * that chooses for each query. Both give the same answers, to the bit (but for queries with
+ * gx_query_options.threshold_factor or block_budget, which the GPU answers exactly).
  *
  *   gx_service_submit --> three queues --> threads of the CPU     --> callback or ticket
  *                                      '-> batches for the GPU   '

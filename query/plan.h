@@ -7,7 +7,8 @@
  * gx_plan_make does both for text and an index with its own statistics.
  *
  * A collection may be split into parts, an index each, part i beginning at docid base[i] of the
- * whole. The answer over the parts is the answer over one index of the whole, to the bit: make the
+ * whole. The answer over the parts is the answer over one index of the whole, to the bit, unless
+ * gx_plan_skips_blocks holds: make the
  * query plan with the statistics of the whole; bind it to each part; set gx_plan.base, so that
  * gx_session_run returns keys with docids of the whole; set gx_plan.initial_threshold to the score
  * of the k-th best key of the parts before (0 while there are fewer); keep the k greatest keys
