@@ -1032,26 +1032,37 @@ GX_API const char *gx_cost_kind_name(gx_cost_kind kind); /* "cpu", "gpu_alone", 
 
 /* What a cost is predicted from. */
 typedef enum gx_cost_feature {
-    GX_COST_FEATURE_SHORTEST, /* postings of the query's shortest list, */
-    GX_COST_FEATURE_SECOND,   /* of its second shortest */
-    GX_COST_FEATURE_SUM,      /* and of all its lists */
-    GX_COST_FEATURE_TERMS,    /* their number */
+    GX_COST_FEATURE_SHORTEST,  /* postings of the query's shortest list, */
+    GX_COST_FEATURE_SECOND,    /* of its second shortest, */
+    GX_COST_FEATURE_LONGEST,   /* of its longest, */
+    GX_COST_FEATURE_SUM,       /* and of all its lists */
+    GX_COST_FEATURE_CAPPED,    /* the same, with at most so many of each list */
+    GX_COST_FEATURE_ESSENTIAL, /* postings of the lists that a search has to read whole */
+    GX_COST_FEATURE_TERMS,     /* the number of lists */
     GX_COST_FEATURE_K,
     GX_COST_FEATURE_OPERATOR,
-    GX_COST_FEATURE_BATCH, /* queries of the batch */
+    GX_COST_FEATURE_MISSING, /* bytes of lists that are not in the GPU's memory */
+    GX_COST_FEATURE_BATCH,   /* queries of the batch */
     GX_N_COST_FEATURES
 } gx_cost_feature;
 GX_API const char *gx_cost_feature_name(gx_cost_feature f);
 
+#define GX_N_COST_CAPS 3
 typedef struct gx_query_features {
-    double shortest, second, sum; /* postings; 0 where there is no such list */
+    double shortest, second, longest, sum; /* postings; 0 where there is no such list */
+    double capped[GX_N_COST_CAPS];         /* sums of the lists' lengths, of each at most 128, 1,000 and 10,000 */
+    /* Postings of the first lists, by rising length, until those that are left cannot reach 0.8 times the greatest
+     * weight of a list of k postings or more: about what MaxScore reads of its essential lists. */
+    double essential;
+    double missing; /* bytes of the lists that are not in the GPU's memory */
     uint32_t n_terms, k;
     gx_op op;
 } gx_query_features;
 
-/* Linear models of a kind: by operator, k, number of terms and sum of lengths, or size of the batch. */
-#define GX_COST_LEAVES 144u
-#define GX_COST_TERMS 17u /* weights of a linear model */
+/* Linear models of a kind: by operator, k, number of terms and lengths; of batches by operator, k, and whether a
+ * query has more than 6 lists, else size. */
+#define GX_COST_LEAVES 288u
+#define GX_COST_TERMS 23u /* weights of a linear model */
 
 /* A cost model. gx_cost_profile_init sets the library's own, of one NVIDIA H200 and a core of its
  * host. */
@@ -1061,8 +1072,9 @@ typedef struct gx_cost_profile {
 } gx_cost_profile;
 GX_API void gx_cost_profile_init(gx_cost_profile *p);
 
-/* The function of the features that a weight multiplies: "sqrt(sum)"; NULL for i >= GX_COST_TERMS. */
-GX_API const char *gx_cost_term_name(uint32_t i);
+/* The function of the features that weight i of a kind's models multiplies: "sqrt(sum)"; NULL: there is no such
+ * weight. The models of batches are linear in the predicted times of their queries alone. */
+GX_API const char *gx_cost_term_name(gx_cost_kind kind, uint32_t i);
 
 /* The predicted ns of a query (n = 1), or of a batch of n >= 1 queries for GX_COST_GPU_BATCH. The
  * queries of a batch have one operator and k. */

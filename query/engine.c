@@ -315,6 +315,18 @@ gx_status gx_engine_warm_lists(gx_engine *en, const uint32_t *counts, gx_error *
     return en->ops->warm ? en->ops->warm(en->state, counts, err) : GX_OK;
 }
 
+uint64_t gx_engine_missing_bytes(const gx_engine *en, const gx_plan *plan)
+{
+    if (!plan->parts)
+        return en->ops->missing_bytes && en->state ? en->ops->missing_bytes(en->state, plan) : 0;
+    uint64_t bytes = 0;
+    if (en->parts) {
+        for (uint32_t i = en->parts->range.begin; i < en->parts->range.end && i < plan->parts->n; ++i)
+            bytes += gx_engine_missing_bytes(en->parts->engines[i], &plan->parts->plans[i]);
+    }
+    return bytes;
+}
+
 bool gx_engine_can_fall_back(const gx_engine *en, gx_status st)
 {
     return st == GX_ECUDA && en->opt.kind == GX_ENGINE_AUTO && en->ops != &gx_executor_cpu;

@@ -52,6 +52,10 @@ gx_engine *gx_engine_of_part(gx_engine *en, uint32_t i);
  * no parts. Does nothing where all lists are in the memory that the engine searches. */
 gx_status gx_engine_warm_lists(gx_engine *en, const uint32_t *counts, gx_error *err);
 
+/* Bytes of the plan's lists, of all parts, that are not in the memory that the engine searches (residency.h): a
+ * feature of the cost model. 0 where all lists are. Thread-safe, without a lock. */
+uint64_t gx_engine_missing_bytes(const gx_engine *en, const gx_plan *plan);
+
 /* GX_EUSAGE if the mask (NULL: none) is another engine's. A mask is read by docid: another engine's
  * may be of another index, or on another GPU. */
 gx_status gx_engine_check_mask(const gx_engine *en, const gx_mask *mask, gx_error *err);

@@ -43,6 +43,9 @@ typedef struct gx_executor {
     /* The plan will be run soon: ask for the cache lines that tell where its lists are; with `known`, which comes
      * when those are there, for the first lines of the lists. NULL: nothing is to be gained. */
     void (*expect)(void *exec, const gx_plan *plan, bool known);
+    /* Bytes of the plan's lists that are not in device memory now, without those of its parts. NULL: always 0.
+     * Thread-safe, without a lock. */
+    uint64_t (*missing_bytes)(const void *state, const gx_plan *plan);
 } gx_executor;
 
 extern const gx_executor gx_executor_cpu;

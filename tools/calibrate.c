@@ -151,7 +151,10 @@ static char *choose_output(const cli_args *a, const gx_index *ix, int *code)
 
 static int open_engines(gx_engine *engines[2], const cli_args *a, const gx_index *ix)
 {
-    const gx_engine_options options = cli_engine_options(a);
+    gx_engine_options options = cli_engine_options(a);
+    const int refused = cli_add_residency(&options, a);
+    if (refused)
+        return refused;
     for (int e = 0; e < 2; ++e) {
         gx_engine_options o = options;
         gx_error err = {0};
@@ -164,7 +167,7 @@ static int open_engines(gx_engine *engines[2], const cli_args *a, const gx_index
         if (st)
             cli_note("the GPU is not measured: %s", err.text);
     }
-    return 0;
+    return engines[1] ? cli_warm(engines[1], a) : 0;
 }
 
 static int calibrate(const cli_args *a, gx_engine *engines[2], const char *output)
@@ -251,18 +254,23 @@ static const cli_flag flags[] = {
     {"engine", 0, CLI_CHOICE, CLI_ENGINES, "auto",
      "what is measured; `auto`: the CPU, and the GPU where one can be used"},
     CLI_DEVICE_FLAGS,
+    CLI_RESIDENCY_FLAGS,
     CLI_INDEX_FLAGS,
     {NULL},
 };
 
 static const cli_section sections[] = {
     {"The model",
-     "A query's time on the CPU, its time alone on the GPU, and the time of a batch on the GPU are each predicted "
-     "from the lengths of the query's shortest and second shortest list, the sum of the lengths of all its lists, "
-     "their number, k and the operator, and for a batch from the batch's size. A linear model is chosen by operator, "
-     "k, number of lists and the decade of the sum, of batches by operator, k and size. Its weights are fitted so that "
-     "relative errors are small; those of batches are never negative. The queries of `LOG` are asked by every "
-     "operator, with k of 10 and of 1,000."},
+     "A query's time on the CPU and its time alone on the GPU are predicted from the lengths of its shortest, second "
+     "shortest and longest list, the sum of the lengths of all its lists, in full and with at most 128, 1,000 and "
+     "10,000 postings of each, the postings of its essential lists, which are those that a search reads whole, the "
+     "number of lists, k and the operator, and with `--resident` from the bytes of its lists that are not in GPU "
+     "memory. The time of a batch is predicted from the times of its queries alone, their sums and greatest, and its "
+     "size. A linear model is chosen by operator, k, number of lists and lengths, of batches by operator, k, size and "
+     "whether a query has more than 6 lists. Its weights are fitted so that relative errors are small; those of "
+     "batches are never negative. The queries of `LOG` are asked by every operator, with k of 10 and of 1,000, alone "
+     "and in 256 batches of each of 2, 4, .. 64 queries and 16 of each of 128 to 1,024: a scheduler sends more than "
+     "64 only when it is overloaded."},
     {"Accuracy",
      "The error of a prediction is its distance from the measured time, relative to that time. `held out` are the "
      "errors on `TEST`, or, without it, on every second query of `LOG`, to which the model is not fitted. Other "

@@ -3,9 +3,11 @@
  *   log, test --plan--> plans --run, timed--> costs --fit--> profile --predict--> errors
  *
  * Each query is timed on the CPU and alone on the GPU, and random batches of queries on the GPU, by
- * every operator and by a small and a large k. A query's runs lie a pass over all queries apart, so
- * that its lists are no more in the caches than those of any other query; and both logs are
- * measured in the same passes, so that a machine that becomes slower does so for both.
+ * every operator and by a small and a large k. A scheduler sends batches of 1 to 64 queries but when it
+ * is overloaded; so there are as many batches of 2, 4, .. 64 queries each, and fewer of 128 to 1,024. A
+ * query's runs lie a pass over all queries apart, so that its lists are no more in the caches than
+ * those of any other query; and both logs are measured in the same passes, so that a machine that
+ * becomes slower does so for both.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,6 +19,7 @@
 #include "engine/random.h"
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "query/engine.h"
 #include "query/eval/query_log.h"
 #include "query/schedule/cost_model.h"
 #include "query/session.h"
@@ -24,8 +27,10 @@
 #define N_OPS 3
 #define LEAST_BATCH 2u
 #define MOST_BATCH 1024u
-#define BATCHED 4096u     /* queries in all batches of one size, */
-#define LEAST_BATCHES 10u /* but no fewer batches */
+#define USUAL_BATCH 64u /* up to this size a scheduler sends most batches; */
+#define N_USUAL 256u    /* so many are measured of each size */
+#define N_LARGE 16u     /* and of each size above */
+#define MOST_LISTS 8u   /* of queries that are drawn by their number of lists */
 #define BATCH_KEYS (1u << 20)
 
 void gx_calibrate_options_init(gx_calibrate_options *o, size_t size)
@@ -52,6 +57,11 @@ typedef struct cost {
     double ns;
 } cost;
 
+/* How long a run took, and how many bytes of its lists were not in the GPU's memory when it began. */
+typedef struct timed_run {
+    uint64_t ns, missing;
+} timed_run;
+
 /* Plans by one operator and k. */
 typedef struct plan_set {
     gx_plan *plans; /* [n] first those that the model is fitted to */
@@ -73,8 +83,8 @@ typedef struct calibration {
     size_t n_costs, max_costs;
     uint64_t random, n_done;
     uint64_t *keys;
-    gx_hits *hits;  /* [MOST_BATCH] */
-    uint64_t *runs; /* [opt->runs] */
+    gx_hits *hits;   /* [MOST_BATCH] */
+    timed_run *runs; /* [opt->runs] */
 } calibration;
 
 /* ---- the queries ---- */
@@ -186,28 +196,34 @@ static gx_status make_plans(calibration *c, gx_op op, uint32_t k, plan_set *p, g
 
 static int compare_times(const void *a, const void *b)
 {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
+    const timed_run *x = a, *y = b;
+    return (x->ns > y->ns) - (x->ns < y->ns);
 }
 
-static double median(uint64_t *times, uint32_t n)
+/* The run of the median time, the shorter one of two. */
+static timed_run median(timed_run *runs, uint32_t n)
 {
-    qsort(times, n, sizeof *times, compare_times);
-    return n % 2 ? (double)times[n / 2] : 0.5 * (double)(times[n / 2 - 1] + times[n / 2]);
+    qsort(runs, n, sizeof *runs, compare_times);
+    return runs[(n - 1) / 2];
 }
 
-static gx_status run_timed(calibration *c, int engine, const gx_plan *plans, uint32_t n, uint64_t *ns, gx_error *err)
+static gx_status run_timed(calibration *c, int engine, const gx_plan *plans, uint32_t n, timed_run *run, gx_error *err)
 {
-    for (uint32_t i = 0; i < n; ++i)
+    run->missing = 0;
+    for (uint32_t i = 0; i < n; ++i) {
         c->hits[i] = (gx_hits){c->keys + (size_t)i * plans[0].k, 0};
+        run->missing += engine ? gx_engine_missing_bytes(c->engines[engine], &plans[i]) : 0;
+    }
     const uint64_t begin = gx_clock_nanoseconds(CLOCK_MONOTONIC);
     const gx_status st = gx_session_run(c->sessions[engine], plans, n, c->hits, err);
-    *ns = gx_clock_nanoseconds(CLOCK_MONOTONIC) - begin;
+    run->ns = gx_clock_nanoseconds(CLOCK_MONOTONIC) - begin;
     return st;
 }
 
-static gx_status add_cost(calibration *c, const cost *what, const gx_plan *plans, gx_error *err)
+/* Add the cost of the median of some runs. */
+static gx_status add_cost(calibration *c, const cost *what, timed_run *runs, const gx_plan *plans, gx_error *err)
 {
+    const timed_run run = median(runs, c->opt->runs);
     gx_status st = gx_grow(&c->members, &c->max_members, c->n_members + what->n, sizeof *c->members, err);
     if (st == GX_OK)
         st = gx_grow(&c->costs, &c->max_costs, c->n_costs + 1, sizeof *c->costs, err);
@@ -216,9 +232,11 @@ static gx_status add_cost(calibration *c, const cost *what, const gx_plan *plans
     cost *to = &c->costs[c->n_costs++];
     *to = *what;
     to->first = c->n_members;
+    to->ns = (double)run.ns + 1;
     for (uint32_t i = 0; i < what->n; ++i) {
         gx_query_features *f = &c->members[c->n_members++];
         *f = gx_plan_features(&plans[i]);
+        f->missing = (double)run.missing / what->n;
         if (what->n > 1) /* an AND-then-OR that is planned as an OR is still one of a batch of those */
             f->op = what->op;
     }
@@ -237,9 +255,9 @@ static gx_status tell(calibration *c, const char *doing, uint64_t n, gx_error *e
 static gx_status time_alone(calibration *c, int engine, const plan_set *p, gx_error *err)
 {
     const uint32_t runs = c->opt->runs;
-    uint64_t *times = malloc((size_t)p->n * runs * sizeof *times);
+    timed_run *times = malloc((size_t)p->n * runs * sizeof *times);
     gx_status st = times ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for the times of %u queries", p->n);
-    uint64_t ignored;
+    timed_run ignored;
     for (uint32_t i = 0; i < p->n && st == GX_OK; ++i) /* what the first run derives is not timed */
         st = run_timed(c, engine, &p->plans[i], 1, &ignored, err);
     for (uint32_t r = 0; r < runs && st == GX_OK; ++r) {
@@ -252,32 +270,39 @@ static gx_status time_alone(calibration *c, int engine, const plan_set *p, gx_er
         const cost what = {.kind = engine ? GX_COST_GPU_ALONE : GX_COST_CPU,
                            .n = 1,
                            .op = p->plans[i].op,
-                           .held_out = i >= p->n_fitted,
-                           .ns = median(&times[(size_t)i * runs], runs) + 1};
-        st = add_cost(c, &what, &p->plans[i], err);
+                           .held_out = i >= p->n_fitted};
+        st = add_cost(c, &what, &times[(size_t)i * runs], &p->plans[i], err);
     }
     free(times);
     return st;
 }
 
+/* A query of a batch, of n from the first on, at random. Every second batch of a usual size that the model is
+ * fitted to has queries of 1, 2, .. lists about equally often: so the model knows those that are rare in the
+ * log. */
+static uint32_t draw_query(calibration *c, const plan_set *p, uint32_t first, uint32_t n, bool evenly)
+{
+    uint32_t i = (uint32_t)(gx_random_next(&c->random) % n);
+    const uint32_t wanted = 1 + (uint32_t)(gx_random_next(&c->random) % MOST_LISTS);
+    for (uint32_t tries = 0; evenly && tries < n && p->plans[first + i].n_terms != wanted; ++tries)
+        i = i + 1 < n ? i + 1 : 0;
+    return first + i;
+}
+
 /* Time random batches of `size` queries, of those held out or of the others. */
 static gx_status time_batches(calibration *c, const plan_set *p, uint32_t size, bool held_out, gx_error *err)
 {
-    const uint32_t n_batches = BATCHED / size > LEAST_BATCHES ? BATCHED / size : LEAST_BATCHES;
+    const uint32_t n_batches = size <= USUAL_BATCH ? N_USUAL : N_LARGE;
     const uint32_t first = held_out ? p->n_fitted : 0, n = held_out ? p->n - p->n_fitted : p->n_fitted;
     gx_status st = GX_OK;
     for (uint32_t b = 0; n && b < n_batches && st == GX_OK; ++b) {
         for (uint32_t i = 0; i < size; ++i)
-            p->batch[i] = p->plans[first + gx_random_next(&c->random) % n];
+            p->batch[i] = p->plans[draw_query(c, p, first, n, !held_out && size <= USUAL_BATCH && b % 2)];
         for (uint32_t r = 0; r < c->opt->runs && st == GX_OK; ++r)
             st = run_timed(c, 1, p->batch, size, &c->runs[r], err);
-        const cost what = {.kind = GX_COST_GPU_BATCH,
-                           .n = size,
-                           .op = p->op,
-                           .held_out = held_out,
-                           .ns = median(c->runs, c->opt->runs) + 1};
+        const cost what = {.kind = GX_COST_GPU_BATCH, .n = size, .op = p->op, .held_out = held_out};
         if (st == GX_OK)
-            st = add_cost(c, &what, p->batch, err);
+            st = add_cost(c, &what, c->runs, p->batch, err);
         if (st == GX_OK)
             st = tell(c, "timing batches on the GPU", size, err);
     }
@@ -355,9 +380,9 @@ typedef struct cost_choice {
     uint32_t size;
 } cost_choice;
 
-/* The errors of weights on some costs. */
-static gx_cost_error errors_of(const calibration *c, double weights[GX_COST_LEAVES][GX_COST_TERMS], cost_choice of,
-                               uint32_t without, double *errors)
+/* The errors of a model on some costs. */
+static gx_cost_error errors_of(const calibration *c, const gx_cost_profile *p, cost_choice of, uint32_t without,
+                               double *errors)
 {
     const gx_cost_kind kind = of.kind;
     size_t n = 0;
@@ -366,8 +391,8 @@ static gx_cost_error errors_of(const calibration *c, double weights[GX_COST_LEAV
         if (!is_wanted(t, kind, of.held_out, of.op) || (of.size && t->n != of.size))
             continue;
         double basis[GX_COST_TERMS], ns = 0;
-        gx_cost_basis(&c->members[t->first], t->n, kind, without, basis);
-        const double *w = weights[gx_cost_leaf(&c->members[t->first], t->n, kind, without)];
+        gx_cost_basis(p, &c->members[t->first], t->n, kind, without, basis);
+        const double *w = p->weights[kind][gx_cost_leaf(&c->members[t->first], t->n, kind, without)];
         for (uint32_t j = 0; j < GX_COST_TERMS; ++j)
             ns += w[j] * basis[j];
         const double error = ns / t->ns - 1;
@@ -376,97 +401,118 @@ static gx_cost_error errors_of(const calibration *c, double weights[GX_COST_LEAV
     return summarize(errors, n);
 }
 
+/* Fit one kind of p. The model of batches stands on that of queries alone, which is fitted before. */
 static gx_status fit_kind(const calibration *c, gx_cost_kind kind, uint32_t without, gx_cost_sample *samples,
-                          double weights[GX_COST_LEAVES][GX_COST_TERMS], gx_error *err)
+                          gx_cost_profile *p, gx_error *err)
 {
     size_t n = 0;
     for (size_t i = 0; i < c->n_costs; ++i) {
         const cost *t = &c->costs[i];
         if (!is_wanted(t, kind, false, -1))
             continue;
-        gx_cost_basis(&c->members[t->first], t->n, kind, without, samples[n].basis);
+        gx_cost_basis(p, &c->members[t->first], t->n, kind, without, samples[n].basis);
         samples[n].ns = t->ns;
         samples[n++].leaf = gx_cost_leaf(&c->members[t->first], t->n, kind, without);
     }
-    return gx_cost_fit(weights, samples, n, kind != GX_COST_GPU_BATCH, err);
+    return gx_cost_fit(p->weights[kind], samples, n, kind != GX_COST_GPU_BATCH, err);
+}
+
+/* Where a model's fit works. */
+typedef struct fit_space {
+    gx_cost_sample *samples;  /* [n_costs] */
+    double *errors;           /* [n_costs] */
+    gx_cost_profile *without; /* models that lack a feature */
+} fit_space;
+
+static void report_kind(const calibration *c, gx_cost_kind kind, const gx_cost_profile *p, gx_calibration *report,
+                        double *errors)
+{
+    report->fitted[kind] = errors_of(c, p, (cost_choice){kind, false, -1, 0}, 0, errors);
+    report->held_out[kind] = errors_of(c, p, (cost_choice){kind, true, -1, 0}, 0, errors);
+    for (int op = 0; op < N_OPS; ++op)
+        report->by_op[kind][op] = errors_of(c, p, (cost_choice){kind, true, op, 0}, 0, errors);
+    for (int s = 0; s < GX_N_BATCH_SIZES && kind == GX_COST_GPU_BATCH; ++s)
+        report->by_size[s] = errors_of(c, p, (cost_choice){kind, true, -1, LEAST_BATCH << s}, 0, errors);
+}
+
+/* Fit models that lack a feature, for each feature in turn. */
+static gx_status ablate(const calibration *c, const fit_space *space, gx_calibration *report, gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (int f = 0; f < GX_N_COST_FEATURES && st == GX_OK; ++f) {
+        for (int kind = 0; kind < GX_N_COST_KINDS && st == GX_OK; ++kind) {
+            if (!c->engines[kind != GX_COST_CPU])
+                continue;
+            st = fit_kind(c, (gx_cost_kind)kind, 1u << f, space->samples, space->without, err);
+            if (st == GX_OK && (f != GX_COST_FEATURE_BATCH || kind == GX_COST_GPU_BATCH))
+                report->without[kind][f] = errors_of(c, space->without, (cost_choice){(gx_cost_kind)kind, true, -1, 0},
+                                                     1u << f, space->errors);
+        }
+    }
+    return st;
 }
 
 static gx_status fit_all(calibration *c, gx_cost_profile *out, gx_calibration *report, gx_error *err)
 {
-    gx_cost_sample *samples = malloc((c->n_costs + 1) * sizeof *samples);
-    double *errors = malloc((c->n_costs + 1) * sizeof *errors);
-    gx_cost_profile *without = malloc(sizeof *without);
-    gx_status st =
-        samples && errors && without ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for %zu costs", c->n_costs);
+    const fit_space space = {malloc((c->n_costs + 1) * sizeof *space.samples),
+                             malloc((c->n_costs + 1) * sizeof *space.errors), malloc(sizeof *space.without)};
+    gx_status st = space.samples && space.errors && space.without
+                       ? GX_OK
+                       : gx_fail(err, GX_ENOMEM, "no memory for %zu costs", c->n_costs);
     for (int kind = 0; kind < GX_N_COST_KINDS && st == GX_OK; ++kind) {
         if (!c->engines[kind != GX_COST_CPU])
             continue;
-        st = fit_kind(c, (gx_cost_kind)kind, 0, samples, out->weights[kind], err);
+        st = fit_kind(c, (gx_cost_kind)kind, 0, space.samples, out, err);
         out->measured[kind] = true;
-        for (int held_out = 0; held_out < 2 && st == GX_OK; ++held_out)
-            *(held_out ? &report->held_out[kind] : &report->fitted[kind]) =
-                errors_of(c, out->weights[kind], (cost_choice){(gx_cost_kind)kind, held_out, -1, 0}, 0, errors);
-        for (int op = 0; op < N_OPS && st == GX_OK; ++op)
-            report->by_op[kind][op] =
-                errors_of(c, out->weights[kind], (cost_choice){(gx_cost_kind)kind, true, op, 0}, 0, errors);
-        for (int s = 0; s < GX_N_BATCH_SIZES && kind == GX_COST_GPU_BATCH && st == GX_OK; ++s)
-            report->by_size[s] = errors_of(c, out->weights[kind],
-                                           (cost_choice){GX_COST_GPU_BATCH, true, -1, LEAST_BATCH << s}, 0, errors);
-        for (int f = 0; f < GX_N_COST_FEATURES && c->opt->ablate && st == GX_OK; ++f) {
-            if (f == GX_COST_FEATURE_BATCH && kind != GX_COST_GPU_BATCH)
-                continue;
-            st = fit_kind(c, (gx_cost_kind)kind, 1u << f, samples, without->weights[0], err);
-            if (st == GX_OK)
-                report->without[kind][f] =
-                    errors_of(c, without->weights[0], (cost_choice){(gx_cost_kind)kind, true, -1, 0}, 1u << f, errors);
-        }
+        if (st == GX_OK)
+            report_kind(c, (gx_cost_kind)kind, out, report, space.errors);
     }
-    free(samples);
-    free(errors);
-    free(without);
+    if (st == GX_OK && c->opt->ablate)
+        st = ablate(c, &space, report, err);
+    free(space.samples);
+    free(space.errors);
+    free(space.without);
     return st;
 }
 
 /* ---- the costs as text ---- */
 
-static void add_greatest(gx_query_features *to, const gx_query_features *f)
+static void put_names(FILE *f)
 {
-    to->shortest = f->shortest > to->shortest ? f->shortest : to->shortest;
-    to->second = f->second > to->second ? f->second : to->second;
-    to->sum = f->sum > to->sum ? f->sum : to->sum;
-    to->n_terms = f->n_terms > to->n_terms ? f->n_terms : to->n_terms;
+    fputs("kind\top\tk\theld_out\tqueries\tns\tpredicted", f);
+    for (uint32_t i = 0; gx_cost_term_name(GX_COST_CPU, i); ++i)
+        fprintf(f, "\t%s", gx_cost_term_name(GX_COST_CPU, i));
+    for (uint32_t i = 0; gx_cost_term_name(GX_COST_GPU_BATCH, i); ++i)
+        fprintf(f, "\t%s", gx_cost_term_name(GX_COST_GPU_BATCH, i));
+    fputc('\n', f);
 }
 
-/* A line for each cost: its kind, operator, k, whether it is held out, queries, ns; sums over its queries of the
- * lengths and of the numbers of lists, and the greatest of each; the functions of the model's basis. */
-static gx_status write_costs(const calibration *c, const char *path, gx_error *err)
+/* A line for each cost: its kind, operator, k, whether it is held out, queries, ns measured and predicted; the
+ * sums over its queries of the functions of a query's basis; the functions of a batch's basis, which are 0 for a
+ * query alone. */
+static gx_status write_costs(const calibration *c, const gx_cost_profile *p, const char *path, gx_error *err)
 {
     FILE *f = fopen(path, "w");
     if (!f)
         return gx_fail(err, gx_status_of_errno(errno), "cannot write %s: %s", path, strerror(errno));
-    fputs("kind\top\tk\theld_out\tqueries\tns\tshortest\tsecond\tsum\tterms\tmost shortest\tmost second\tmost sum\t"
-          "most terms",
-          f);
-    for (uint32_t i = 0; i < GX_COST_TERMS; ++i)
-        fprintf(f, "\t%s", gx_cost_term_name(i));
-    fputc('\n', f);
+    put_names(f);
     for (size_t i = 0; i < c->n_costs; ++i) {
         const cost *t = &c->costs[i];
-        gx_query_features all = {0}, most = {0};
-        double basis[GX_COST_TERMS];
-        for (uint32_t j = 0; j < t->n; ++j) {
-            const gx_query_features *m = &c->members[t->first + j];
-            all.shortest += m->shortest;
-            all.second += m->second;
-            all.sum += m->sum;
-            all.n_terms += m->n_terms;
-            add_greatest(&most, m);
+        const gx_query_features *of = &c->members[t->first];
+        double sums[GX_COST_TERMS] = {0}, basis[GX_COST_TERMS] = {0};
+        fprintf(f, "%s\t%d\t%u\t%d\t%u\t%.0f\t%.0f", gx_cost_kind_name(t->kind), (int)t->op, of->k, t->held_out, t->n,
+                t->ns, gx_cost_predict(p, t->kind, of, t->n));
+        for (uint32_t q = 0; q < t->n; ++q) {
+            gx_cost_basis(p, &of[q], 1, GX_COST_CPU, 0, basis);
+            for (uint32_t j = 0; j < GX_COST_TERMS; ++j)
+                sums[j] += basis[j];
         }
-        fprintf(f, "%s\t%d\t%u\t%d\t%u\t%.0f\t%.0f\t%.0f\t%.0f\t%u\t%.0f\t%.0f\t%.0f\t%u", gx_cost_kind_name(t->kind),
-                (int)t->op, c->members[t->first].k, t->held_out, t->n, t->ns, all.shortest, all.second, all.sum,
-                all.n_terms, most.shortest, most.second, most.sum, most.n_terms);
-        gx_cost_basis(&c->members[t->first], t->n, t->kind, 0, basis);
-        for (uint32_t j = 0; j < GX_COST_TERMS; ++j)
+        for (uint32_t j = 0; gx_cost_term_name(GX_COST_CPU, j); ++j)
+            fprintf(f, "\t%.7g", sums[j]);
+        memset(basis, 0, sizeof basis);
+        if (t->kind == GX_COST_GPU_BATCH)
+            gx_cost_basis(p, of, t->n, t->kind, 0, basis);
+        for (uint32_t j = 0; gx_cost_term_name(GX_COST_GPU_BATCH, j); ++j)
             fprintf(f, "\t%.7g", basis[j]);
         fputc('\n', f);
     }
@@ -533,12 +579,12 @@ gx_status gx_calibrate(gx_cost_profile *out, gx_calibration *report, gx_engine *
         st = measure(&c, report, err);
     if (st == GX_OK && !report->n_fitted)
         st = gx_fail(err, GX_EINPUT, "%s has no query with a term of the index", o.log);
-    if (st == GX_OK && o.costs)
-        st = write_costs(&c, o.costs, err);
     if (st == GX_OK) {
         gx_cost_profile_init(p);
         st = fit_all(&c, p, report, err);
     }
+    if (st == GX_OK && o.costs)
+        st = write_costs(&c, p, o.costs, err);
     if (st == GX_OK) {
         *out = *p;
         report->seconds = gx_clock_seconds() - begin;

@@ -228,6 +228,18 @@ static gx_status cuda_warm(void *state, const uint32_t *counts, gx_error *err)
     return s->payload.cache ? payload_warm(&s->payload, counts, err) : GX_OK;
 }
 
+static uint64_t cuda_missing_bytes(const void *state, const gx_plan *plan)
+{
+    const payload_store *p = &((const gpu_prepared_index *)state)->payload;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < plan->n_terms && p->pinned; ++i) {
+        const uint32_t list = plan->terms[i].list;
+        if (!p->cache || gx_residency_find(p->cache, list) == GX_NOT_RESIDENT)
+            bytes += list_bytes(p->ix, list);
+    }
+    return bytes;
+}
+
 extern "C" const gx_executor gx_executor_cuda = {
     "gpu",
     gpu_prepare_index,
@@ -242,4 +254,6 @@ extern "C" const gx_executor gx_executor_cuda = {
     NULL,
     cuda_takes_filter,
     cuda_warm,
+    NULL,
+    cuda_missing_bytes,
 };

@@ -373,6 +373,13 @@ static gx_status replicas_warm(void *state, const uint32_t *counts, gx_error *er
     return st;
 }
 
+/* On the first GPU: the pools of all fill with the same uses, a session's each with its own. */
+static uint64_t replicas_missing_bytes(const void *state, const gx_plan *plan)
+{
+    const replicas *r = state;
+    return r->ops->missing_bytes ? r->ops->missing_bytes(r->states[0], plan) : 0;
+}
+
 const gx_executor gx_executor_replicas = {"gpus",
                                           NULL,
                                           replicas_release_index,
@@ -385,4 +392,6 @@ const gx_executor gx_executor_replicas = {"gpus",
                                           replicas_memory,
                                           NULL,
                                           replicas_take_filter,
-                                          replicas_warm};
+                                          replicas_warm,
+                                          NULL,
+                                          replicas_missing_bytes};

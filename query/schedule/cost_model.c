@@ -9,15 +9,21 @@
 
 #define LARGE_K 50u         /* from this k on a leaf of its own */
 #define MOST_TERMS 6u       /* queries of so many terms and more share a leaf */
-#define SUM_CLASSES 4u      /* of the sum of lengths, by powers of 10 from 100 on */
+#define LENGTH_CLASSES 8u   /* of a query's lengths */
+#define LONG_QUERY 7u       /* queries of so many lists are searched by another kernel (query/gpu) */
+#define SMALL_BATCH 4u      /* queries of a batch, up to which it is small, */
+#define MEDIUM_BATCH 32u    /* or of medium size (query/gpu) */
+#define QUERY_CLASSES 3u    /* of a batch's queries: of one list, of 2 to 6, of LONG_QUERY and more */
 #define USUAL_BATCH 512u    /* what a query adds to a batch is that of batches of this size */
 #define ROUNDS 16           /* of counting samples that are far off less */
 #define SHORT_LIST 1000.0   /* postings up to which a list's length counts in full */
+#define BLOCK 128.0         /* postings of a block, which one warp decodes */
+#define LIKELY_SHARE 0.8    /* of a list's weight, that its best documents reach */
 #define LEAST_RESIDUAL 0.02 /* relative errors below this count alike */
 #define RIDGE 1e-4          /* keeps weights small that the samples hardly tell apart */
 #define LEAST_COST 100.0    /* ns */
 
-/* The functions of the basis, by number. */
+/* The functions of a query's basis, by number. */
 enum {
     CONSTANT,
     SHORTEST,
@@ -31,43 +37,101 @@ enum {
     SUM,
     SUM_ROOT,
     SUM_LOG,
+    LONGEST_CAPPED,
+    CAPPED,
+    ESSENTIAL = CAPPED + GX_N_COST_CAPS,
+    ESSENTIAL_ROOT,
     TERMS,
+    LONG,
     RESULTS,
     RESULTS_ROOT,
-    BATCH,
-    BATCH_ROOT,
+    MISSING,
     N_BASIS
 };
-static_assert(N_BASIS == GX_COST_TERMS, "as many weights as functions");
-static_assert(3 * 2 * MOST_TERMS * SUM_CLASSES == GX_COST_LEAVES,
-              "a leaf for each operator, kind of k, number of terms and class of sums");
 
-static const char *const term_names[GX_COST_TERMS] = {
-    "constant",       "shortest",    "sqrt(shortest)",    "min(shortest, 1000)",
-    "log2(shortest)", "second",      "sqrt(second)",      "min(second, 1000)",
-    "log2(second)",   "sum",         "sqrt(sum)",         "log2(sum)",
-    "terms",          "min(k, sum)", "sqrt(min(k, sum))", "batch",
-    "sqrt(batch)",
+/* The functions of a batch's basis; the first three of each class of queries. */
+enum {
+    QUERIES = 0,
+    ALONE,
+    MOST_ALONE,
+    MOST_OF_ALL = 3 * QUERY_CLASSES,
+    NORM_OF_ALL,
+    BATCH,
+    BATCH_ROOT,
+    BATCH_MISSING,
+    N_BATCH_BASIS
+};
+static_assert(N_BASIS == GX_COST_TERMS && N_BATCH_BASIS <= GX_COST_TERMS, "as many weights as functions");
+static_assert(3 * 2 * MOST_TERMS * LENGTH_CLASSES == GX_COST_LEAVES,
+              "a leaf for each operator, kind of k, number of terms and class of lengths");
+
+static const double caps[GX_N_COST_CAPS] = {BLOCK, 1000, 10000};
+
+static const char *const query_names[N_BASIS] = {
+    "constant",
+    "shortest",
+    "sqrt(shortest)",
+    "min(shortest, 1000)",
+    "log2(shortest)",
+    "second",
+    "sqrt(second)",
+    "min(second, 1000)",
+    "log2(second)",
+    "sum",
+    "sqrt(sum)",
+    "log2(sum)",
+    "min(longest, 128)",
+    "sum of min(length, 128)",
+    "sum of min(length, 1000)",
+    "sum of min(length, 10000)",
+    "essential",
+    "sqrt(essential)",
+    "terms",
+    "1 of 7 lists and more",
+    "min(k, sum)",
+    "sqrt(min(k, sum))",
+    "bytes not resident",
 };
 
-const char *gx_cost_term_name(uint32_t i)
+static const char *const batch_names[N_BATCH_BASIS] = {
+    "queries of 1 list",     "alone of 1 list",
+    "most alone of 1 list",  "queries of 2 to 6 lists",
+    "alone of 2 to 6 lists", "most alone of 2 to 6 lists",
+    "queries of 7 lists",    "alone of 7 lists",
+    "most alone of 7 lists", "most alone",
+    "norm of alone",         "batch",
+    "sqrt(batch)",           "all bytes not resident",
+};
+
+const char *gx_cost_term_name(gx_cost_kind kind, uint32_t i)
 {
-    return i < GX_COST_TERMS ? term_names[i] : NULL;
+    if (kind == GX_COST_GPU_BATCH)
+        return i < N_BATCH_BASIS ? batch_names[i] : NULL;
+    return i < N_BASIS ? query_names[i] : NULL;
 }
 
 static const char *const feature_names[GX_N_COST_FEATURES] = {
     "length of the shortest list",
     "length of the second shortest list",
+    "length of the longest list",
     "sum of lengths",
+    "sums of capped lengths",
+    "postings of essential lists",
     "number of terms",
     "k",
     "operator",
+    "bytes not resident",
     "batch size",
 };
 
 const char *gx_cost_feature_name(gx_cost_feature f)
 {
     return (unsigned)f < GX_N_COST_FEATURES ? feature_names[f] : NULL;
+}
+
+static double greater(double a, double b)
+{
+    return a > b ? a : b;
 }
 
 /* What a collection's parts cost together. */
@@ -78,10 +142,32 @@ static gx_query_features features_of_parts(const gx_plan *plan)
         const gx_query_features part = gx_plan_features(&plan->parts->plans[i]);
         f.shortest += part.shortest;
         f.second += part.second;
+        f.longest += part.longest;
         f.sum += part.sum;
+        for (int c = 0; c < GX_N_COST_CAPS; ++c)
+            f.capped[c] += part.capped[c];
+        f.essential += part.essential;
         f.n_terms = part.n_terms > f.n_terms ? part.n_terms : f.n_terms;
     }
     return f;
+}
+
+/* Postings of the lists that are read before the weights that are left are below the threshold. */
+static double essential_postings(const gx_plan *plan)
+{
+    double all = 0, threshold = 0, postings = 0;
+    for (uint32_t i = 0; i < plan->n_terms; ++i) {
+        all += plan->terms[i].w;
+        if (plan->terms[i].df >= plan->k)
+            threshold = greater(threshold, LIKELY_SHARE * plan->terms[i].w);
+    }
+    if (!gx_scorer_is_linear(plan->norm))
+        threshold = greater(threshold, plan->initial_threshold);
+    for (uint32_t i = 0; i < plan->n_terms && (i == 0 || all >= threshold); ++i) {
+        postings += plan->terms[i].df;
+        all -= plan->terms[i].w;
+    }
+    return postings;
 }
 
 gx_query_features gx_plan_features(const gx_plan *plan)
@@ -89,12 +175,19 @@ gx_query_features gx_plan_features(const gx_plan *plan)
     gx_query_features f = {.n_terms = plan->n_terms, .k = plan->k, .op = plan->op};
     if (plan->parts)
         return features_of_parts(plan);
-    if (plan->n_terms)
+    if (plan->n_terms) {
         f.shortest = plan->terms[0].df;
+        f.longest = plan->terms[plan->n_terms - 1].df;
+    }
     if (plan->n_terms > 1)
         f.second = plan->terms[1].df;
-    for (uint32_t i = 0; i < plan->n_terms; ++i)
-        f.sum += plan->terms[i].df;
+    for (uint32_t i = 0; i < plan->n_terms; ++i) {
+        const double n = plan->terms[i].df;
+        f.sum += n;
+        for (int c = 0; c < GX_N_COST_CAPS; ++c)
+            f.capped[c] += n < caps[c] ? n : caps[c];
+    }
+    f.essential = essential_postings(plan);
     return f;
 }
 
@@ -103,75 +196,100 @@ static bool lacks(uint32_t without, gx_cost_feature f)
     return (without >> f & 1) != 0;
 }
 
-/* The place of a batch's size among MOST_TERMS: by factors of 4. */
-static uint32_t size_class(uint32_t n)
+/* ---- leaves ---- */
+
+/* The place of a batch among MOST_TERMS, by the kernels that search it (query/gpu/small_batch.cuh): those of up to
+ * SMALL_BATCH short queries, of up to MEDIUM_BATCH, of more, and those with a long query. */
+static uint32_t batch_place(uint32_t n, bool any_long, uint32_t without)
 {
-    uint32_t c = 0;
-    for (; n >= 4 && c + 1 < MOST_TERMS; n /= 4)
-        ++c;
-    return c;
+    if (any_long)
+        return 3;
+    return lacks(without, GX_COST_FEATURE_BATCH) ? 0 : (n > SMALL_BATCH) + (n > MEDIUM_BATCH);
 }
 
-static uint32_t sum_class(double sum)
+/* By lengths: of a small k by the decade of their sum; of a large one, which only long lists give a first
+ * threshold, by the length of the longest and whether the shortest is at least half a block. */
+static uint32_t length_class(const gx_query_features *f, bool large, uint32_t without)
 {
-    return (sum >= 100) + (sum >= 1000) + (sum >= 10000);
+    if (!large)
+        return lacks(without, GX_COST_FEATURE_SUM) ? 0 : (f->sum >= 100) + (f->sum >= 1000) + (f->sum >= 10000);
+    const bool is_long = !lacks(without, GX_COST_FEATURE_SHORTEST) && f->shortest >= BLOCK / 2;
+    if (lacks(without, GX_COST_FEATURE_LONGEST))
+        return is_long;
+    return ((f->longest >= BLOCK) + (f->longest >= 1000) + (f->longest >= 4000)) * 2u + is_long;
+}
+
+static uint32_t leaf_of(const gx_query_features *f, bool large, uint32_t place, uint32_t class, uint32_t without)
+{
+    const uint32_t op = lacks(without, GX_COST_FEATURE_OPERATOR) ? 0 : (uint32_t)f->op;
+    return ((op * 2 + large) * MOST_TERMS + place) * LENGTH_CLASSES + class;
+}
+
+static bool is_long_query(const gx_query_features *f, uint32_t without)
+{
+    return !lacks(without, GX_COST_FEATURE_TERMS) && f->n_terms >= LONG_QUERY;
+}
+
+static uint32_t batch_leaf(const gx_query_features *f, uint32_t n, bool any_long, uint32_t without)
+{
+    const bool large = !lacks(without, GX_COST_FEATURE_K) && f->k >= LARGE_K;
+    return leaf_of(f, large, batch_place(n, any_long, without), 0, without);
 }
 
 uint32_t gx_cost_leaf(const gx_query_features *f, uint32_t n, gx_cost_kind kind, uint32_t without)
 {
-    const uint32_t op = lacks(without, GX_COST_FEATURE_OPERATOR) ? 0 : (uint32_t)f->op;
-    const uint32_t large = !lacks(without, GX_COST_FEATURE_K) && f->k >= LARGE_K;
-    uint32_t terms = f->n_terms < 1 ? 1 : f->n_terms > MOST_TERMS ? MOST_TERMS : f->n_terms;
-    const bool summed = kind != GX_COST_GPU_BATCH && !lacks(without, GX_COST_FEATURE_SUM);
-    if (kind == GX_COST_GPU_BATCH)
-        terms = lacks(without, GX_COST_FEATURE_BATCH) ? 1 : 1 + size_class(n);
-    else if (lacks(without, GX_COST_FEATURE_TERMS))
-        terms = 1;
-    return ((op * 2 + large) * MOST_TERMS + terms - 1) * SUM_CLASSES + (summed ? sum_class(f->sum) : 0);
+    if (kind == GX_COST_GPU_BATCH) {
+        bool any_long = false;
+        for (uint32_t i = 0; i < n; ++i)
+            any_long |= is_long_query(&f[i], without);
+        return batch_leaf(f, n, any_long, without);
+    }
+    const bool large = !lacks(without, GX_COST_FEATURE_K) && f->k >= LARGE_K;
+    const uint32_t terms = f->n_terms < 1 ? 1 : f->n_terms > MOST_TERMS ? MOST_TERMS : f->n_terms;
+    return leaf_of(f, large, lacks(without, GX_COST_FEATURE_TERMS) ? 0 : terms - 1, length_class(f, large, without),
+                   without);
 }
 
-static void add_length(double *basis, double n)
+/* ---- bases ---- */
+
+static void set_length(double *basis, double n)
 {
-    basis[0] += n;
-    basis[1] += sqrt(n);
-    basis[2] += n < SHORT_LIST ? n : SHORT_LIST;
-    basis[3] += log2(1 + n);
+    basis[0] = n;
+    basis[1] = sqrt(n);
+    basis[2] = n < SHORT_LIST ? n : SHORT_LIST;
+    basis[3] = log2(1 + n);
 }
 
-static void add_query(double *basis, const gx_query_features *f, uint32_t without)
+static void query_basis(const gx_query_features *f, uint32_t without, double basis[GX_COST_TERMS])
 {
     const double results = f->k < f->sum ? f->k : f->sum;
-    basis[CONSTANT] += 1;
+    basis[CONSTANT] = 1;
     if (!lacks(without, GX_COST_FEATURE_SHORTEST))
-        add_length(&basis[SHORTEST], f->shortest);
+        set_length(&basis[SHORTEST], f->shortest);
     if (!lacks(without, GX_COST_FEATURE_SECOND))
-        add_length(&basis[SECOND], f->second);
+        set_length(&basis[SECOND], f->second);
     if (!lacks(without, GX_COST_FEATURE_SUM)) {
-        basis[SUM] += f->sum;
-        basis[SUM_ROOT] += sqrt(f->sum);
-        basis[SUM_LOG] += log2(1 + f->sum);
+        basis[SUM] = f->sum;
+        basis[SUM_ROOT] = sqrt(f->sum);
+        basis[SUM_LOG] = log2(1 + f->sum);
+    }
+    if (!lacks(without, GX_COST_FEATURE_LONGEST))
+        basis[LONGEST_CAPPED] = f->longest < BLOCK ? f->longest : BLOCK;
+    for (int c = 0; c < GX_N_COST_CAPS && !lacks(without, GX_COST_FEATURE_CAPPED); ++c)
+        basis[CAPPED + c] = f->capped[c];
+    if (!lacks(without, GX_COST_FEATURE_ESSENTIAL)) {
+        basis[ESSENTIAL] = f->essential;
+        basis[ESSENTIAL_ROOT] = sqrt(f->essential);
     }
     if (!lacks(without, GX_COST_FEATURE_TERMS))
-        basis[TERMS] += f->n_terms;
+        basis[TERMS] = f->n_terms;
+    basis[LONG] = is_long_query(f, without);
     if (!lacks(without, GX_COST_FEATURE_K)) {
-        basis[RESULTS] += results;
-        basis[RESULTS_ROOT] += sqrt(results);
+        basis[RESULTS] = results;
+        basis[RESULTS_ROOT] = sqrt(results);
     }
-}
-
-void gx_cost_basis(const gx_query_features *f, uint32_t n, gx_cost_kind kind, uint32_t without,
-                   double basis[GX_COST_TERMS])
-{
-    memset(basis, 0, GX_COST_TERMS * sizeof *basis);
-    for (uint32_t i = 0; i < n; ++i)
-        add_query(basis, &f[i], without);
-    if (kind == GX_COST_GPU_BATCH && lacks(without, GX_COST_FEATURE_BATCH)) {
-        for (int i = 0; i < BATCH; ++i)
-            basis[i] /= n; /* of a query of the batch, as if its size were not known */
-    } else if (kind == GX_COST_GPU_BATCH) {
-        basis[BATCH] = 1;
-        basis[BATCH_ROOT] = sqrt(n);
-    }
+    if (!lacks(without, GX_COST_FEATURE_MISSING))
+        basis[MISSING] = f->missing;
 }
 
 static double dot(const double *a, const double *b, uint32_t n)
@@ -182,35 +300,92 @@ static double dot(const double *a, const double *b, uint32_t n)
     return sum;
 }
 
+/* The predicted ns of one query. */
+static double query_cost(const gx_cost_profile *p, const gx_query_features *f, gx_cost_kind kind, uint32_t without,
+                         const double basis[GX_COST_TERMS])
+{
+    return greater(dot(p->weights[kind][gx_cost_leaf(f, 1, kind, without)], basis, N_BASIS), LEAST_COST);
+}
+
+static uint32_t query_class(const gx_query_features *f, uint32_t without)
+{
+    const bool known = !lacks(without, GX_COST_FEATURE_TERMS);
+    return is_long_query(f, without) ? 2 : known && f->n_terms < 2 ? 0 : 1;
+}
+
+static void batch_basis(const gx_cost_profile *p, const gx_query_features *f, uint32_t n, uint32_t without,
+                        double basis[GX_COST_TERMS])
+{
+    double squares = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        double one[GX_COST_TERMS] = {0};
+        query_basis(&f[i], without, one);
+        const double alone = query_cost(p, &f[i], GX_COST_GPU_ALONE, without, one);
+        double *of = &basis[3 * query_class(&f[i], without)];
+        of[QUERIES] += 1;
+        of[ALONE] += alone;
+        of[MOST_ALONE] = greater(of[MOST_ALONE], alone);
+        basis[MOST_OF_ALL] = greater(basis[MOST_OF_ALL], alone);
+        squares += alone * alone;
+        basis[BATCH_MISSING] += one[MISSING];
+    }
+    basis[NORM_OF_ALL] = sqrt(squares);
+    basis[BATCH] = 1;
+    basis[BATCH_ROOT] = sqrt(n);
+    if (lacks(without, GX_COST_FEATURE_BATCH)) { /* of a query of the batch, as if its size were not known */
+        for (uint32_t c = 0; c < QUERY_CLASSES; ++c) {
+            basis[3 * c + QUERIES] /= n;
+            basis[3 * c + ALONE] /= n;
+        }
+        basis[NORM_OF_ALL] /= sqrt(n);
+        basis[BATCH_MISSING] /= n;
+        basis[BATCH_ROOT] = 0;
+    }
+}
+
+void gx_cost_basis(const gx_cost_profile *p, const gx_query_features *f, uint32_t n, gx_cost_kind kind,
+                   uint32_t without, double basis[GX_COST_TERMS])
+{
+    memset(basis, 0, GX_COST_TERMS * sizeof *basis);
+    if (kind == GX_COST_GPU_BATCH)
+        batch_basis(p, f, n, without, basis);
+    else
+        query_basis(f, without, basis);
+}
+
 double gx_cost_predict(const gx_cost_profile *p, gx_cost_kind kind, const gx_query_features *f, uint32_t n)
 {
     double basis[GX_COST_TERMS];
-    gx_cost_basis(f, n, kind, 0, basis);
-    const double ns = dot(p->weights[kind][gx_cost_leaf(f, n, kind, 0)], basis, GX_COST_TERMS);
-    return ns > LEAST_COST ? ns : LEAST_COST;
+    gx_cost_basis(p, f, n, kind, 0, basis);
+    return greater(dot(p->weights[kind][gx_cost_leaf(f, n, kind, 0)], basis, GX_COST_TERMS), LEAST_COST);
 }
 
-static double at_least(double ns, double least)
+/* What a query adds to a batch of the model w. */
+static double added(const double *w, const gx_query_features *f, double alone)
 {
-    return ns > least ? ns : least;
+    const double *of = &w[3 * query_class(f, 0)];
+    return of[QUERIES] + of[ALONE] * alone + w[BATCH_MISSING] * f->missing;
 }
 
 gx_query_costs gx_cost_of_query(const gx_cost_profile *p, const gx_query_features *f)
 {
     double basis[GX_COST_TERMS] = {0};
-    add_query(basis, f, 0);
-    const double *cpu = p->weights[GX_COST_CPU][gx_cost_leaf(f, 1, GX_COST_CPU, 0)];
-    const double *alone = p->weights[GX_COST_GPU_ALONE][gx_cost_leaf(f, 1, GX_COST_GPU_ALONE, 0)];
-    const double *batch = p->weights[GX_COST_GPU_BATCH][gx_cost_leaf(f, USUAL_BATCH, GX_COST_GPU_BATCH, 0)];
-    return (gx_query_costs){.cpu = at_least(dot(cpu, basis, BATCH), LEAST_COST),
-                            .gpu_alone = at_least(dot(alone, basis, BATCH), LEAST_COST),
-                            .gpu = at_least(dot(batch, basis, BATCH), 1)};
+    query_basis(f, 0, basis);
+    const double alone = query_cost(p, f, GX_COST_GPU_ALONE, 0, basis);
+    const double *batch = p->weights[GX_COST_GPU_BATCH][batch_leaf(f, USUAL_BATCH, is_long_query(f, 0), 0)];
+    return (gx_query_costs){
+        .cpu = query_cost(p, f, GX_COST_CPU, 0, basis), .gpu_alone = alone, .gpu = greater(added(batch, f, alone), 1)};
 }
 
 double gx_cost_fixed(const gx_cost_profile *p, const gx_query_features *f, uint32_t n)
 {
     const double *w = p->weights[GX_COST_GPU_BATCH][gx_cost_leaf(f, n, GX_COST_GPU_BATCH, 0)];
-    return w[BATCH] + w[BATCH_ROOT] * sqrt(n);
+    double basis[GX_COST_TERMS];
+    gx_cost_basis(p, f, n, GX_COST_GPU_BATCH, 0, basis);
+    double fixed = dot(&w[MOST_OF_ALL], &basis[MOST_OF_ALL], BATCH_MISSING - MOST_OF_ALL);
+    for (uint32_t c = 0; c < QUERY_CLASSES; ++c)
+        fixed += w[3 * c + MOST_ALONE] * basis[3 * c + MOST_ALONE];
+    return fixed;
 }
 
 /* ---- fitting ---- */
@@ -366,31 +541,47 @@ static void fit_leaf(double *w, const gx_cost_sample *const *at, size_t m, bool 
         w[i] = scaled[i] * scale[i];
 }
 
-/* Whether two leaves are of one class: 0: the same leaf; 1: of other sums of lengths; 2: and numbers of
- * terms; 3: any leaf. */
+/* Whether two leaves are of one class: 0: the same leaf; 1: of other lengths; 2: and numbers of terms; 3: any
+ * leaf. */
 static bool are_alike(uint32_t a, uint32_t b, int wider)
 {
-    const uint32_t by[] = {1, SUM_CLASSES, SUM_CLASSES * MOST_TERMS, GX_COST_LEAVES};
+    const uint32_t by[] = {1, LENGTH_CLASSES, LENGTH_CLASSES * MOST_TERMS, GX_COST_LEAVES};
     return a / by[wider] == b / by[wider];
+}
+
+/* The samples that a leaf's weights are fitted to go to at[], and how much wider than the leaf their class is
+ * to *wider. */
+static size_t choose_samples(const gx_cost_sample *samples, size_t n, uint32_t leaf, const gx_cost_sample **at,
+                             int *wider)
+{
+    size_t m = 0;
+    for (*wider = 0;; ++*wider) {
+        m = 0;
+        for (size_t s = 0; s < n; ++s) {
+            if (are_alike(samples[s].leaf, leaf, *wider))
+                at[m++] = &samples[s];
+        }
+        if (m >= GX_COST_LEAST_SAMPLES || *wider == 3)
+            return m;
+    }
 }
 
 gx_status gx_cost_fit(double weights[GX_COST_LEAVES][GX_COST_TERMS], const gx_cost_sample *samples, size_t n,
                       bool any_sign, gx_error *err)
 {
     const gx_cost_sample **at = malloc((n + 1) * sizeof *at);
+    int wider[GX_COST_LEAVES];
     if (!at)
         return gx_fail(err, GX_ENOMEM, "no memory for %zu measured costs", n);
     for (uint32_t leaf = 0; leaf < GX_COST_LEAVES; ++leaf) {
-        size_t m = 0;
-        for (int wider = 0; wider < 4 && m < GX_COST_LEAST_SAMPLES; ++wider) {
-            m = 0;
-            for (size_t s = 0; s < n; ++s) {
-                if (are_alike(samples[s].leaf, leaf, wider))
-                    at[m++] = &samples[s];
-            }
-        }
+        const size_t m = choose_samples(samples, n, leaf, at, &wider[leaf]);
+        uint32_t same = 0; /* a leaf before with the same samples */
+        while (same < leaf && (wider[same] != wider[leaf] || !are_alike(same, leaf, wider[leaf])))
+            ++same;
         memset(weights[leaf], 0, sizeof weights[leaf]);
-        if (m)
+        if (same < leaf)
+            memcpy(weights[leaf], weights[same], sizeof weights[leaf]);
+        else if (m)
             fit_leaf(weights[leaf], at, m, any_sign);
     }
     free(at);

@@ -1,6 +1,6 @@
 /* profile.c: a cost model as a JSON file:
  *
- *   {"schema": 2, "gpuidx": "0.1.0", "unit": "ns",
+ *   {"schema": 3, "gpuidx": "0.1.0", "unit": "ns",
  *    "models": {"cpu": [{"leaf": 0, "sqrt(sum)": 12.5, ...}, ...], "gpu_alone": [...], ...}}
  *
  * Weights that are 0 are left out, and so are leaves of such weights alone.
@@ -15,7 +15,7 @@
 
 #include "engine/status.h"
 
-#define SCHEMA 2
+#define SCHEMA 3
 
 static const char *const kind_names[GX_N_COST_KINDS] = {"cpu", "gpu_alone", "gpu_batch"};
 
@@ -24,15 +24,15 @@ const char *gx_cost_kind_name(gx_cost_kind kind)
     return (unsigned)kind < GX_N_COST_KINDS ? kind_names[kind] : NULL;
 }
 
-static json_t *leaf_json(uint32_t leaf, const double *w)
+static json_t *leaf_json(gx_cost_kind kind, uint32_t leaf, const double *w)
 {
     json_t *o = NULL;
-    for (uint32_t i = 0; i < GX_COST_TERMS; ++i) {
+    for (uint32_t i = 0; gx_cost_term_name(kind, i); ++i) {
         if (w[i] == 0)
             continue;
         if (!o && !(o = json_pack("{s:i}", "leaf", (int)leaf)))
             return NULL;
-        json_object_set_new(o, gx_cost_term_name(i), json_real(w[i]));
+        json_object_set_new(o, gx_cost_term_name(kind, i), json_real(w[i]));
     }
     return o;
 }
@@ -43,7 +43,7 @@ gx_status gx_cost_profile_write(const gx_cost_profile *p, const char *path, bool
     for (int kind = 0; kind < GX_N_COST_KINDS; ++kind) {
         json_t *leaves = p->measured[kind] ? json_array() : NULL;
         for (uint32_t leaf = 0; leaves && leaf < GX_COST_LEAVES; ++leaf) {
-            json_t *o = leaf_json(leaf, p->weights[kind][leaf]);
+            json_t *o = leaf_json((gx_cost_kind)kind, leaf, p->weights[kind][leaf]);
             if (o)
                 json_array_append_new(leaves, o);
         }
@@ -64,16 +64,16 @@ static gx_status bad(const char *path, const char *why, gx_error *err)
     return gx_fail(err, GX_EINPUT, "%s: %s; make it anew with gpuidx calibrate", path, why);
 }
 
-static gx_status read_leaf(double weights[GX_COST_LEAVES][GX_COST_TERMS], const json_t *o, const char *path,
-                           gx_error *err)
+static gx_status read_leaf(double weights[GX_COST_LEAVES][GX_COST_TERMS], gx_cost_kind kind, const json_t *o,
+                           const char *path, gx_error *err)
 {
     const json_t *number = json_object_get(o, "leaf");
     size_t n_known = 1;
     const json_int_t leaf = json_integer_value(number);
     if (!json_is_integer(number) || leaf < 0 || leaf >= GX_COST_LEAVES)
         return bad(path, "a model has no number of a leaf", err);
-    for (uint32_t i = 0; i < GX_COST_TERMS; ++i) {
-        const json_t *w = json_object_get(o, gx_cost_term_name(i));
+    for (uint32_t i = 0; gx_cost_term_name(kind, i); ++i) {
+        const json_t *w = json_object_get(o, gx_cost_term_name(kind, i));
         n_known += w != NULL;
         weights[leaf][i] = w ? json_number_value(w) : 0;
         if (w && (!json_is_number(w) || !isfinite(weights[leaf][i])))
@@ -97,7 +97,7 @@ static gx_status read_root(gx_cost_profile *p, const json_t *root, const char *p
         memset(p->weights[kind], 0, sizeof p->weights[kind]);
         p->measured[kind] = true;
         for (size_t i = 0; i < json_array_size(leaves) && st == GX_OK; ++i)
-            st = read_leaf(p->weights[kind], json_array_get(leaves, i), path, err);
+            st = read_leaf(p->weights[kind], (gx_cost_kind)kind, json_array_get(leaves, i), path, err);
     }
     return st;
 }
@@ -130,7 +130,7 @@ gx_status gx_cost_profile_read(gx_cost_profile *out, const char *path, gx_error 
 /* ---- the library's own ---- */
 
 /* A weight of the library's own profile, the same in all leaves of an operator: rounded from fits to
- * Terabyte-05 on abstracts of arXiv, of one NVIDIA H200 and a core of its host. */
+ * Terabyte-05 on abstracts of arXiv, of one NVIDIA H200 and a core of its host; of batches, of an H100. */
 typedef struct own_weight {
     gx_cost_kind kind;
     gx_op op;
@@ -156,20 +156,25 @@ static const own_weight own_weights[] = {
     {GX_COST_GPU_ALONE, GX_OP_AND, "sqrt(shortest)", 58.8},
     {GX_COST_GPU_ALONE, GX_OP_AND, "sqrt(second)", 6.4},
     {GX_COST_GPU_ALONE, GX_OP_AND, "sqrt(min(k, sum))", 989},
-    {GX_COST_GPU_BATCH, GX_OP_OR, "batch", 10000},
-    {GX_COST_GPU_BATCH, GX_OP_OR, "sqrt(batch)", 5000},
-    {GX_COST_GPU_BATCH, GX_OP_OR, "constant", 250},
-    {GX_COST_GPU_BATCH, GX_OP_OR, "min(k, sum)", 4},
-    {GX_COST_GPU_BATCH, GX_OP_AND, "batch", 8000},
-    {GX_COST_GPU_BATCH, GX_OP_AND, "sqrt(batch)", 4500},
-    {GX_COST_GPU_BATCH, GX_OP_AND, "constant", 200},
-    {GX_COST_GPU_BATCH, GX_OP_AND, "min(k, sum)", 1},
+    {GX_COST_GPU_BATCH, GX_OP_OR, "queries of 1 list", 300},
+    {GX_COST_GPU_BATCH, GX_OP_OR, "queries of 2 to 6 lists", 1400},
+    {GX_COST_GPU_BATCH, GX_OP_OR, "queries of 7 lists", 20000},
+    {GX_COST_GPU_BATCH, GX_OP_OR, "most alone of 7 lists", 1.2},
+    {GX_COST_GPU_BATCH, GX_OP_OR, "most alone", 0.6},
+    {GX_COST_GPU_BATCH, GX_OP_OR, "norm of alone", 0.5},
+    {GX_COST_GPU_BATCH, GX_OP_AND, "queries of 1 list", 300},
+    {GX_COST_GPU_BATCH, GX_OP_AND, "most alone of 1 list", 0.3},
+    {GX_COST_GPU_BATCH, GX_OP_AND, "queries of 2 to 6 lists", 200},
+    {GX_COST_GPU_BATCH, GX_OP_AND, "queries of 7 lists", 10000},
+    {GX_COST_GPU_BATCH, GX_OP_AND, "most alone", 0.6},
+    {GX_COST_GPU_BATCH, GX_OP_AND, "batch", 3000},
+    {GX_COST_GPU_BATCH, GX_OP_AND, "sqrt(batch)", 3800},
 };
 
-static uint32_t term_number(const char *name)
+static uint32_t term_number(gx_cost_kind kind, const char *name)
 {
     uint32_t i = 0;
-    while (strcmp(gx_cost_term_name(i), name) != 0)
+    while (strcmp(gx_cost_term_name(kind, i), name) != 0)
         ++i;
     return i;
 }
@@ -182,7 +187,7 @@ void gx_cost_profile_init(gx_cost_profile *p)
         for (size_t i = 0; i < sizeof own_weights / sizeof *own_weights; ++i) {
             const own_weight *w = &own_weights[i];
             if (w->op == op)
-                p->weights[w->kind][leaf][term_number(w->term)] = w->ns;
+                p->weights[w->kind][leaf][term_number(w->kind, w->term)] = w->ns;
         }
     }
 }

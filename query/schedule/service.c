@@ -19,6 +19,7 @@
 
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "query/engine.h"
 #include "query/schedule/decisions.h"
 
 #define PUT_AT_ONCE 64u /* queries that are described before they are put */
@@ -241,7 +242,9 @@ void gx_service_close(gx_service *s)
 /* What the scheduler wants to know of a job. */
 static gx_schedule_job describe(const gx_service *s, const gx_service_job *job)
 {
-    const gx_query_features f = gx_plan_features(job->plan);
+    gx_query_features f = gx_plan_features(job->plan);
+    if (s->opt.gpu)
+        f.missing = (double)gx_engine_missing_bytes(s->opt.gpu, job->plan);
     gx_schedule_job j = {.number = job->number, .arrived = job->arrived, .deadline = job->deadline, .only = -1};
     const gx_query_costs costs = gx_cost_of_query(&s->profile, &f);
     j.cpu = (float)costs.cpu;

@@ -18,7 +18,7 @@ setup() {
     python3 - <<'END'
 import json, math
 p = json.load(open("p.profile"))
-assert p["schema"] == 2 and list(p["models"]) == ["cpu"]
+assert p["schema"] == 3 and list(p["models"]) == ["cpu"]
 assert all(math.isfinite(v) for leaf in p["models"]["cpu"] for v in leaf.values())
 END
     ask calibrate --engine=cpu "$TINY" log -o p.profile

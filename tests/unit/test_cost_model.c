@@ -75,8 +75,43 @@ static gx_query_features random_features(gen_rng *rng)
     f.op = (gx_op)gen_below(rng, 3);
     f.shortest = 1 + gen_below(rng, 1000);
     f.second = f.n_terms > 1 ? f.shortest + gen_below(rng, 10000) : 0;
-    f.sum = f.shortest + f.second + (f.n_terms > 2 ? gen_below(rng, 1000000) : 0);
+    const double others = f.n_terms > 2 ? f.second + gen_below(rng, 1000000) : 0;
+    f.sum = f.shortest + f.second + others;
+    f.longest = others > 0 ? others : f.second > 0 ? f.second : f.shortest;
+    f.essential = f.shortest + (gen_below(rng, 2) ? f.second : 0);
+    f.capped[0] = fmin(f.shortest, 128) + fmin(f.second, 128) + fmin(others, 128);
+    f.capped[1] = fmin(f.shortest, 1000) + fmin(f.second, 1000) + fmin(others, 1000);
+    f.capped[2] = f.shortest + fmin(f.second, 10000) + fmin(others, 10000);
     return f;
+}
+
+static gx_plan plan_of(gx_plan_term *terms, uint32_t n, uint32_t k)
+{
+    return (gx_plan){.terms = terms, .n_terms = n, .k = k};
+}
+
+static void features_are_the_lengths_of_the_lists(void **state)
+{
+    (void)state;
+    gx_plan_term terms[] = {{.df = 5, .w = 100}, {.df = 500, .w = 60}, {.df = 20000, .w = 20}, {.df = 30000, .w = 10}};
+    gx_plan plan = plan_of(terms, 4, 10);
+    const gx_query_features f = gx_plan_features(&plan);
+    assert_true(f.shortest == 5 && f.second == 500 && f.longest == 30000 && f.sum == 50505 && f.n_terms == 4);
+    assert_true(f.capped[0] == 5 + 3 * 128 && f.capped[1] == 505 + 2000 && f.capped[2] == 505 + 20000);
+    assert_true(f.missing == 0);
+    /* the list of 500 makes 48 the threshold, which the weights of the lists after it, 30, do not reach */
+    assert_true(f.essential == 505);
+    plan.initial_threshold = 25; /* less than what is known */
+    assert_true(gx_plan_features(&plan).essential == 505);
+    plan.initial_threshold = 95;
+    assert_true(gx_plan_features(&plan).essential == 5);
+    plan.initial_threshold = 0;
+    plan.k = 1000; /* the threshold is 16 */
+    assert_true(gx_plan_features(&plan).essential == 20505);
+    plan.k = 40000; /* there is none */
+    assert_true(gx_plan_features(&plan).essential == 50505);
+    plan.n_terms = 0;
+    assert_true(gx_plan_features(&plan).essential == 0);
 }
 
 static void costs_that_are_linear_are_learnt(void **state)
@@ -89,7 +124,7 @@ static void costs_that_are_linear_are_learnt(void **state)
     gx_query_features *all = malloc(N * sizeof *all);
     for (int i = 0; i < N; ++i) {
         const gx_query_features f = all[i] = random_features(&rng);
-        gx_cost_basis(&f, 1, GX_COST_CPU, 0, samples[i].basis);
+        gx_cost_basis(NULL, &f, 1, GX_COST_CPU, 0, samples[i].basis);
         samples[i].leaf = gx_cost_leaf(&f, 1, GX_COST_CPU, 0);
         samples[i].ns = 500 * (1 + f.op) * f.n_terms + 2 * f.shortest + 30 * sqrt(f.sum);
     }
@@ -126,6 +161,64 @@ static void a_batch_costs_its_fixed_part_and_its_queries(void **state)
     assert_near(gx_cost_predict(&p, GX_COST_GPU_BATCH, batch, 64), fixed + sum, 1e-6 * (fixed + sum));
 }
 
+/* A batch takes as long as its slowest query alone and 100 ns for each query, 5,000 if it is long. */
+static void batches_that_wait_for_their_slowest_query_are_learnt(void **state)
+{
+    (void)state;
+    enum { N = 3000, MOST = 16 };
+    gen_rng rng = {17};
+    gx_cost_profile *p = malloc(sizeof *p);
+    gx_cost_sample *samples = malloc(N * sizeof *samples);
+    gx_query_features(*all)[MOST] = malloc(N * sizeof *all);
+    uint32_t *sizes = malloc(N * sizeof *sizes);
+    gx_cost_profile_init(p);
+    for (int i = 0; i < N; ++i) {
+        const gx_op op = (gx_op)gen_below(&rng, 3);
+        sizes[i] = 2 + gen_below(&rng, MOST - 1);
+        samples[i].ns = 0;
+        double added = 0;
+        for (uint32_t q = 0; q < sizes[i]; ++q) {
+            all[i][q] = random_features(&rng);
+            all[i][q].op = op;
+            all[i][q].k = 10;
+            const double alone = gx_cost_predict(p, GX_COST_GPU_ALONE, &all[i][q], 1);
+            samples[i].ns = fmax(samples[i].ns, alone);
+            added += all[i][q].n_terms > 6 ? 5000 : 100;
+        }
+        samples[i].ns += added;
+        gx_cost_basis(p, all[i], sizes[i], GX_COST_GPU_BATCH, 0, samples[i].basis);
+        samples[i].leaf = gx_cost_leaf(all[i], sizes[i], GX_COST_GPU_BATCH, 0);
+    }
+    assert_int_equal(gx_cost_fit(p->weights[GX_COST_GPU_BATCH], samples, N, false, NULL), GX_OK);
+    for (int i = 0; i < N; ++i) {
+        const double predicted = gx_cost_predict(p, GX_COST_GPU_BATCH, all[i], sizes[i]);
+        if (fabs(predicted / samples[i].ns - 1) > 0.03)
+            fail_msg("batch %d: %g ns instead of %g", i, predicted, samples[i].ns);
+    }
+    free(sizes);
+    free(all);
+    free(samples);
+    free(p);
+}
+
+static void bytes_that_are_not_resident_cost(void **state)
+{
+    (void)state;
+    gx_cost_profile *p = malloc(sizeof *p);
+    gx_query_features f = {.shortest = 10, .second = 20, .longest = 20, .sum = 30, .n_terms = 2, .k = 10};
+    uint32_t missing = 0;
+    gx_cost_profile_init(p);
+    const gx_query_costs before = gx_cost_of_query(p, &f);
+    while (strcmp(gx_cost_term_name(GX_COST_GPU_ALONE, missing), "bytes not resident"))
+        ++missing;
+    f.missing = 1e6;
+    p->weights[GX_COST_GPU_ALONE][gx_cost_leaf(&f, 1, GX_COST_GPU_ALONE, 0)][missing] = 0.5;
+    const gx_query_costs after = gx_cost_of_query(p, &f);
+    assert_near(after.gpu_alone, before.gpu_alone + 5e5, 1);
+    assert_near(after.cpu, before.cpu, 1e-9);
+    free(p);
+}
+
 static void a_feature_that_is_left_out_changes_nothing(void **state)
 {
     (void)state;
@@ -139,8 +232,8 @@ static void a_feature_that_is_left_out_changes_nothing(void **state)
         const uint32_t without =
             1u << GX_COST_FEATURE_SHORTEST | 1u << GX_COST_FEATURE_K | 1u << GX_COST_FEATURE_OPERATOR;
         double a[GX_COST_TERMS], b[GX_COST_TERMS];
-        gx_cost_basis(&f, 1, GX_COST_CPU, without, a);
-        gx_cost_basis(&g, 1, GX_COST_CPU, without, b);
+        gx_cost_basis(NULL, &f, 1, GX_COST_CPU, without, a);
+        gx_cost_basis(NULL, &g, 1, GX_COST_CPU, without, b);
         assert_memory_equal(a, b, sizeof a);
         assert_int_equal(gx_cost_leaf(&f, 1, GX_COST_CPU, without), gx_cost_leaf(&g, 1, GX_COST_CPU, without));
         assert_int_not_equal(gx_cost_leaf(&f, 1, GX_COST_CPU, 0), gx_cost_leaf(&g, 1, GX_COST_CPU, 0));
@@ -194,11 +287,12 @@ static void a_bad_profile_is_refused_and_says_why(void **state)
         {"{\"schema\": 1", "profile"},
         {"[]", "no profile of this version"},
         {"{\"schema\": 9, \"models\": {}}", "no profile of this version"},
-        {"{\"schema\": 2, \"models\": {\"cpu\": 3}}", "no array"},
-        {"{\"schema\": 2, \"models\": {\"cpu\": [{}]}}", "number of a leaf"},
-        {"{\"schema\": 2, \"models\": {\"cpu\": [{\"leaf\": 144}]}}", "number of a leaf"},
-        {"{\"schema\": 2, \"models\": {\"cpu\": [{\"leaf\": 1, \"sum\": \"x\"}]}}", "weight"},
-        {"{\"schema\": 2, \"models\": {\"cpu\": [{\"leaf\": 1, \"moon\": 1}]}}", "no known name"},
+        {"{\"schema\": 2, \"models\": {}}", "no profile of this version"},
+        {"{\"schema\": 3, \"models\": {\"cpu\": 3}}", "no array"},
+        {"{\"schema\": 3, \"models\": {\"cpu\": [{}]}}", "number of a leaf"},
+        {"{\"schema\": 3, \"models\": {\"cpu\": [{\"leaf\": 288}]}}", "number of a leaf"},
+        {"{\"schema\": 3, \"models\": {\"cpu\": [{\"leaf\": 1, \"sum\": \"x\"}]}}", "weight"},
+        {"{\"schema\": 3, \"models\": {\"cpu\": [{\"leaf\": 1, \"moon\": 1}]}}", "no known name"},
     };
     gx_cost_profile p, before;
     memset(&p, 7, sizeof p);
@@ -222,7 +316,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_that_are_positive_are_found),
         cmocka_unit_test(no_weight_is_negative_and_none_can_be_better),
+        cmocka_unit_test(features_are_the_lengths_of_the_lists),
         cmocka_unit_test(costs_that_are_linear_are_learnt),
+        cmocka_unit_test(batches_that_wait_for_their_slowest_query_are_learnt),
+        cmocka_unit_test(bytes_that_are_not_resident_cost),
         cmocka_unit_test(a_batch_costs_its_fixed_part_and_its_queries),
         cmocka_unit_test(a_feature_that_is_left_out_changes_nothing),
         cmocka_unit_test(the_default_is_above_0_for_every_query),

@@ -96,7 +96,7 @@ static int add_row(cost_table *t, batch_sums *b, size_t n_of[2], const char *lin
 
 static int read_costs(cost_table *t, const char *path, int op, uint32_t k)
 {
-    char line[512];
+    char line[4096]; /* a row is below 1,000 bytes */
     size_t n_of[2] = {0, 0};
     batch_sums b = {0};
     uint64_t number = 1;
@@ -337,6 +337,7 @@ static const cli_flag flags[] = {
      "make the decisions of a log of `gpuidx replay` again, and say whether they are the same; exit with 1 if one is "
      "not"},
     CLI_DEVICE_FLAGS,
+    CLI_RESIDENCY_FLAGS,
     CLI_INDEX_FLAGS,
     {NULL},
 };
