@@ -240,7 +240,7 @@ static int run(const cli_args *a)
     gx_trec_table qrels = {0};
     settings s = {0};
     gx_error err = {0};
-    const gx_engine_options engine = cli_engine_options(a);
+    gx_engine_options engine = cli_engine_options(a);
     gx_sweep_options opt = GX_SWEEP_OPTIONS;
     opt.log = a->argv[1];
     opt.qrels = &qrels;
@@ -271,7 +271,11 @@ static int run(const cli_args *a)
     if (!code && qrels.n_topics == 0)
         code = cli_fail(GX_EINPUT, "%s holds no judgement", a->argv[2]);
     if (!code)
+        code = cli_add_residency(&engine, a);
+    if (!code)
         code = cli_open_engine(&en, ix, &engine);
+    if (!code)
+        code = cli_warm(en, a);
     opt.settings = s.items;
     opt.n_settings = s.n;
     if (!code)
@@ -326,6 +330,7 @@ static const cli_flag flags[] = {
     {"device-memory", 0, CLI_BYTES, "SIZE", "0", "the most GPU memory to use; 0: all that is free less a reserve"},
     {"map-memory", 0, CLI_BYTES, "SIZE", NULL,
      "the most memory for tables derived from the index. 0: no tables; without this flag, no limit"},
+    CLI_RESIDENCY_FLAGS,
     CLI_JOIN_FLAG,
     CLI_LINGER_FLAG,
     CLI_INDEX_FLAGS,

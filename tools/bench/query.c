@@ -219,11 +219,15 @@ static int open_engines(query_bench *b, const cli_args *a)
 {
     gx_engine_options options = cli_engine_options(a);
     int code = cli_add_devices(&options, a);
+    if (!code)
+        code = cli_add_residency(&options, a);
     if (!code && options.kind != GX_ENGINE_GPU)
         code = open_engine(b, options, GX_ENGINE_CPU, true);
     if (!code && options.kind != GX_ENGINE_CPU)
         code = open_engine(b, options, GX_ENGINE_GPU, options.kind == GX_ENGINE_GPU);
-    return code;
+    const gx_engine *last = b->n_engines ? b->engines[b->n_engines - 1].en : NULL;
+    return !code && last && gx_engine_get_kind(last) == GX_ENGINE_GPU ? cli_warm(b->engines[b->n_engines - 1].en, a)
+                                                                      : code;
 }
 
 static int measure_memory(query_bench *b)
@@ -468,6 +472,7 @@ static const cli_flag flags[] = {
      "engine. "
      "0: no tables; without this flag, no limit"},
     CLI_JOIN_FLAG,
+    CLI_RESIDENCY_FLAGS,
     CLI_DEVICES_FLAGS,
     CLI_LINGER_FLAG,
     CLI_PAIR_THRESHOLDS_FLAG,

@@ -82,12 +82,16 @@ static int open_bench(bench *b, const cli_args *a)
     if (cli_given(a, "map-memory"))
         o.map_memory = cli_count(a, "map-memory");
     o.linger_us = (uint32_t)cli_count(a, "linger");
+    if ((code = cli_add_residency(&o, a)))
+        return code;
     o.kind = GX_ENGINE_CPU;
     if (gx_engine_open(&b->cpu, b->ix, &o, &err))
         return cli_fail_error(&err);
     o.kind = GX_ENGINE_GPU;
     if (gx_engine_open(&b->gpu, b->ix, &o, &err))
         cli_note("the CPU answers all queries: %s", err.text);
+    if (b->gpu && (code = cli_warm(b->gpu, a)))
+        return code;
     b->profile = malloc(sizeof *b->profile);
     b->report = malloc(sizeof *b->report);
     if (!b->profile || !b->report)

@@ -40,6 +40,22 @@ def _choose(table: Mapping[str, Any], what: str, name: str) -> Any:
         raise UsageError("%s is one of %s, not %r" % (what, ", ".join(map(repr, table)), name)) from None
 
 
+def _residency(most: Union[int, str, None]) -> Tuple[int, float]:
+    """The most bytes, and the greatest share, of the lists' payload in GPU memory."""
+    if most is None:
+        return UINT64_MAX, 1.0
+    if isinstance(most, str):
+        try:
+            share = float(most[:-1]) / 100 if most.endswith("%") else -1.0
+        except ValueError:
+            share = -1.0
+        if not 0 <= share <= 1:
+            raise UsageError("resident is a number of bytes or a share from '0%%' to '100%%', not %r" % most)
+        return UINT64_MAX, share
+    whole(most, "resident", 0, UINT64_MAX)
+    return most, 1.0
+
+
 def _devices(numbers: Iterable[int], device: int, spread: str) -> List[int]:
     """The GPUs of an Index that is opened with these arguments. UsageError, TypeError."""
     listed = list(numbers)
@@ -285,6 +301,8 @@ class Index:
     spread         what each of them holds: "copies" of the whole index, or "parts" of a collection, for one that is
                    larger than the memory of a GPU
     device_memory  most bytes of GPU memory, of each GPU, for the index and all sessions; 0: what is free
+    resident       most of the lists' payload in GPU memory: bytes, or a share such as "25%"; the rest stays in host
+                   memory, from which the GPU reads it, slower; None: all where it fits
     map_memory     most bytes for tables that are derived when an engine opens; None: no limit
     check          how much of the file is verified: "structure", "checksum" or "full"
     result_cache   most bytes of host memory that keep answers, for queries that come again; 0: none
@@ -298,11 +316,12 @@ class Index:
     def __init__(self, path: Union[str, "os.PathLike[str]"], *, engine: str = "auto", device: int = 0,
                  device_memory: int = 0, map_memory: Optional[int] = None, result_cache: int = 0,
                  check: str = "checksum", load: str = "map", devices: Iterable[int] = (),
-                 spread: str = "copies") -> None:
+                 spread: str = "copies", resident: Union[int, str, None] = None) -> None:
         devices = _devices(devices, device, spread)
+        _residency(resident)
         self._begin(os.fsdecode(path), {"engine": engine, "device": device, "device_memory": device_memory,
                                         "map_memory": map_memory, "result_cache": result_cache, "check": check,
-                                        "load": load, "devices": devices, "spread": spread})
+                                        "load": load, "devices": devices, "spread": spread, "resident": resident})
         _choose(_ENGINES, "engine", engine)
         whole(device, "device", 0, 1023)
         for what in ("device_memory", "map_memory", "result_cache"):
@@ -469,6 +488,7 @@ class Index:
                 opt.devices[0:opt.n_devices] = self._arguments["devices"]
                 opt.spread = _SPREADS[self._arguments["spread"]]
                 opt.device_memory = self._arguments["device_memory"] or 0
+                opt.resident_memory, opt.resident_share = _residency(self._arguments.get("resident"))
                 maps = self._arguments["map_memory"]
                 opt.map_memory = UINT64_MAX if maps is None else maps
                 opt.result_cache = self._arguments["result_cache"] or 0
