@@ -70,8 +70,8 @@ struct gx_service {
     gx_threads *watchdog;
     atomic_bool closing;
 
+    alignas(64) atomic_uint changes;               /* of what waits; threads that poll read it all the time */
     alignas(64) _Atomic(gx_service_job *) arrived; /* the newest first */
-    atomic_uint changes;                           /* of what waits */
     atomic_uint n_held;                            /* queries that are put and not taken */
     atomic_uint_fast64_t next_number, n_pending, n_refused, n_at_once;
     atomic_uint n_visits, n_draining; /* guests that a caller has; calls of gx_service_drain */
