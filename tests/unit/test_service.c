@@ -492,6 +492,73 @@ static void closing_answers_what_waits_with_cancelled(void **state)
     free(all);
 }
 
+/* ---- lists that are not in the GPU's memory ---- */
+
+static atomic_uint n_missing; /* bytes of each query's lists */
+
+static uint64_t missing_bytes(const void *state, const gx_plan *plan)
+{
+    (void)state;
+    (void)plan;
+    return atomic_load(&n_missing);
+}
+
+/* Ask n questions one after the other; returns how many the GPU answered. */
+static uint64_t answered_by_gpu(gx_service *s, const question *all, uint32_t n)
+{
+    gx_service_counts before, after;
+    gx_service_get_counts(s, &before);
+    for (uint32_t i = 0; i < n; ++i) {
+        gx_service_answer a;
+        gx_ticket *t = submit(s, &all[i], 0);
+        assert_int_equal(gx_ticket_wait(t, 60, &a), GX_OK);
+        assert_true(is_right(&all[i], &a));
+        gx_ticket_close(t);
+    }
+    gx_service_drain(s);
+    gx_service_get_counts(s, &after);
+    return after.by[GX_PROCESSOR_GPU] - before.by[GX_PROCESSOR_GPU];
+}
+
+static void queries_whose_lists_are_not_resident_go_to_the_cpu(void **state)
+{
+    (void)state;
+    enum { N = 64 };
+    static gx_executor posing;
+    gx_error err = {0};
+    gx_engine *half;
+    gx_engine_options e = GX_ENGINE_OPTIONS;
+    question *all = ask_many(19, N);
+    gx_cost_profile *p = calloc(1, sizeof *p);
+    uint32_t alone = 0, batch = 0; /* weights of the missing bytes */
+    while (strcmp(gx_cost_term_name(GX_COST_GPU_ALONE, alone), "bytes not resident"))
+        ++alone;
+    while (strcmp(gx_cost_term_name(GX_COST_GPU_BATCH, batch), "all bytes not resident"))
+        ++batch;
+    for (uint32_t leaf = 0; leaf < GX_COST_LEAVES; ++leaf) { /* the first function of a query is 1 */
+        p->weights[GX_COST_CPU][leaf][0] = 1e6;
+        p->weights[GX_COST_GPU_ALONE][leaf][0] = 1e4;
+        p->weights[GX_COST_GPU_ALONE][leaf][alone] = p->weights[GX_COST_GPU_BATCH][leaf][batch] = 1;
+    }
+    posing = gx_executor_cpu;
+    posing.name = "gpu";
+    posing.missing_bytes = missing_bytes;
+    e.kind = GX_ENGINE_GPU;
+    assert_int_equal(gx_engine_open_with(&half, ix, &e, &posing, &err), GX_OK);
+    gx_service_options o = usual(half);
+    o.profile = p;
+    o.callers = 0;
+    gx_service *s = opened(&o);
+    atomic_store(&n_missing, 0);
+    assert_int_equal(answered_by_gpu(s, all, N), N);
+    atomic_store(&n_missing, 2000000000);
+    assert_int_equal(answered_by_gpu(s, all, N), 0);
+    gx_service_close(s);
+    gx_engine_close(half);
+    free(p);
+    free(all);
+}
+
 /* ---- failures of the GPU ---- */
 
 static void faults_of_the_gpu_lose_no_query_and_it_works_again(void **state)
@@ -982,6 +1049,7 @@ int main(void)
         cmocka_unit_test(a_full_queue_says_so_and_takes_more_when_it_is_not),
         cmocka_unit_test(what_waits_can_be_cancelled_and_what_is_under_way_cannot),
         cmocka_unit_test(closing_answers_what_waits_with_cancelled),
+        cmocka_unit_test(queries_whose_lists_are_not_resident_go_to_the_cpu),
         cmocka_unit_test(faults_of_the_gpu_lose_no_query_and_it_works_again),
         cmocka_unit_test(a_gpu_that_hangs_is_left_and_used_again_when_it_answers),
         cmocka_unit_test(closing_does_not_wait_for_a_gpu_that_hangs),
