@@ -13,7 +13,7 @@ typedef struct gx_scanner {
     const char *text;
     size_t len, at;
     uint32_t column;        /* of text[at], in characters of UTF-8, from 1 */
-    const char *delimiters; /* characters that end a word, besides blanks */
+    const char *delimiters; /* characters that end a word, besides blanks: no letters, no digits */
     const char *prefix;     /* of every message; "" or with a comma and a space at its end */
     gx_status st;
     gx_error *err;
@@ -29,6 +29,8 @@ static inline bool gx_is_blank(char c)
 
 static inline bool gx_ends_word(const char *delimiters, char c)
 {
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))
+        return false;
     return gx_is_blank(c) || strchr(delimiters, c);
 }
 
