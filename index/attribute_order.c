@@ -80,6 +80,21 @@ static void find_documents(gx_column_order *o, const gx_column *c, uint32_t n_do
     }
 }
 
+/* The sort key of the value at a place of the order. */
+static uint64_t key_at(const gx_column *c, const gx_column_order *o, uint64_t place)
+{
+    return gx_sort_key(c->type, gx_column_raw(c, o->places ? o->places[place] : o->docids[place]));
+}
+
+static bool add_samples(gx_column_order *o, const gx_column *c)
+{
+    const uint64_t n = (o->n + GX_SAMPLE_PLACES - 1) / GX_SAMPLE_PLACES;
+    o->samples = malloc(((size_t)n + 1) * sizeof *o->samples);
+    for (uint64_t i = 0; o->samples && i < n; ++i)
+        o->samples[i] = key_at(c, o, i * GX_SAMPLE_PLACES);
+    return o->samples != NULL;
+}
+
 /* Radix sort of the places of values: they are docids where a document has one value. */
 static gx_column_order *order_by_radix(const gx_column *c, uint32_t n_docs)
 {
@@ -102,12 +117,11 @@ static gx_column_order *order_by_radix(const gx_column *c, uint32_t n_docs)
     }
     free(other);
     free(counts);
-    if (!ok) {
-        free(places);
-        free(o);
-        o = NULL;
-    }
-    return o;
+    if (ok && add_samples(o, c))
+        return o;
+    free(places);
+    free(o);
+    return NULL;
 }
 
 static gx_zone make_zone(const gx_column *c, uint32_t begin, uint32_t end)
@@ -151,9 +165,14 @@ static void add_zones(gx_column_order *o, const gx_column *c, uint32_t n_docs)
 static void free_order(gx_column_order *o)
 {
     if (o) {
+        for (uint64_t i = 0; o->documents && i < o->n_starts; ++i)
+            free(o->documents[i]);
+        free(o->documents);
         free(o->starts);
         free(o->places);
         free(o->zones);
+        free(o->samples);
+        free(o->codes);
     }
     free(o);
 }
@@ -180,16 +199,19 @@ void gx_column_free_order(gx_column *c)
     c->order = NULL;
 }
 
-/* The sort key of the value at a place of the order. */
-static uint64_t key_at(const gx_column *c, const gx_column_order *o, uint64_t place)
-{
-    return gx_sort_key(c->type, gx_column_raw(c, o->places ? o->places[place] : o->docids[place]));
-}
-
-/* The first place whose value is at least `key`. */
+/* The first place whose value is at least `key`: among the samples, then between two of them. */
 static uint64_t lower_bound(const gx_column *c, const gx_column_order *o, uint64_t key)
 {
-    uint64_t low = 0, high = o->n;
+    uint64_t low = 0, high = (o->n + GX_SAMPLE_PLACES - 1) / GX_SAMPLE_PLACES;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (o->samples[middle] < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    high = low * GX_SAMPLE_PLACES < o->n ? low * GX_SAMPLE_PLACES : o->n;
+    low = low ? (low - 1) * GX_SAMPLE_PLACES + 1 : 0;
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2;
         if (key_at(c, o, middle) < key)

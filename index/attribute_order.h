@@ -15,6 +15,8 @@
 
 #define GX_ZONE_DOCS 1024u
 
+#define GX_SAMPLE_PLACES 64u
+
 /* The values of GX_ZONE_DOCS documents. Of none the least is UINT64_MAX, the greatest 0. */
 typedef struct gx_zone {
     uint64_t least, most;
@@ -28,7 +30,11 @@ typedef struct gx_column_order {
     uint32_t *starts;  /* [n_starts + 1], where n_starts > 0 */
     uint32_t *places;  /* [n] numbers of the values in the column, where the column has starts and this has none */
     gx_zone *zones;    /* [ceil(n_docs / GX_ZONE_DOCS)], or NULL */
-    uint32_t docids[]; /* [n] by value, then by docid; 16 more may be read */
+    uint64_t *samples; /* sort keys of the values at every GX_SAMPLE_PLACES-th place; NULL: there are starts */
+    struct gx_column_codes *codes; /* atomic; NULL until needed (attribute_codes.h) */
+    uint32_t **documents;          /* atomic; [n_starts], likewise: bits of the documents of common values */
+    uint32_t n_documents;          /* atomic; of those that are not NULL, or under way */
+    uint32_t docids[];             /* [n] by value, then by docid; 16 more may be read */
 } gx_column_order;
 
 /* The order of a column, made at its first use: 4 bytes a value, and 4 bytes a different value where

@@ -1,7 +1,7 @@
 /* filter.h: a filter as a tree, which gx_filter_open (filter.c) makes of an expression, and
  * gx_filter_make (filter_tree.h) of conditions of a boolean query. gx_filter_evaluate
  * (filter_evaluate.c) makes a bit a document of it; gx_filter_test (filter_test.c) tests documents one
- * by one.
+ * by one; filter_collect.h finds the documents of a rare one.
  *
  *   filter     = and { "OR" and }
  *   and        = operand { "AND" operand }            binds more than OR
@@ -81,32 +81,6 @@ static inline bool gx_filter_meets(const gx_column *c, uint32_t docid, uint64_t 
 /* Of a filter of one file: keep[i] becomes 1 where it selects docids[i], else 0; all docids[n] are
  * below n_docs. Takes a few ns a document and condition, and no memory. Thread-safe. */
 void gx_filter_test(const gx_filter *f, const uint32_t *docids, uint32_t n, uint8_t *keep);
-
-/* The documents of a rare filter, found by the orders of columns (index/attribute_order.h): all that
- * the filter selects, and where `exact` is false perhaps others. */
-typedef struct gx_filter_documents {
-    uint64_t n;             /* documents at most */
-    uint64_t selected;      /* about how many of them the filter selects */
-    uint32_t node;          /* those are the documents of this node, which is the root or below ANDs alone */
-    const uint32_t *docids; /* [n] different docids, readable up to a multiple of 16; NULL: gx_filter_mark finds them */
-    uint32_t n_runs;        /* the number of runs in which docids rise */
-    bool exact;
-} gx_filter_documents;
-
-/* Count the documents. n and selected are UINT64_MAX where they cannot be found so, or for want of
- * memory. The first use of an attribute makes its order. Thread-safe. */
-gx_filter_documents gx_filter_find(const gx_filter *f);
-
-/* Set the bits of the documents in words, and groups[i] of GX_MASK_GROUP documents where one of them
- * is. Returns how many bits it has set. gx_filter_find has counted them. */
-uint32_t gx_filter_mark(const gx_filter *f, uint32_t *words, bool *groups);
-
-/* The documents that the filter selects are in [*first, *end) alone, by the zones of columns whose orders
- * have been made. */
-void gx_filter_bound(const gx_filter *f, uint32_t *first, uint32_t *end);
-
-/* Whether the orders of all attributes in the filter have been made. */
-bool gx_filter_has_orders(const gx_filter *f);
 
 /* About how many documents the filter selects, from a sample of 128. */
 uint32_t gx_filter_guess(const gx_filter *f);

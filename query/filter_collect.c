@@ -1,10 +1,9 @@
-/* filter_collect.c: the documents of rare filters, without a look at the others. */
+#include "query/filter_collect.h"
+
 #include "index/attribute_order.h"
-#include "query/filter.h"
 #include "query/mask.h"
 
 #define ANY UINT64_MAX /* more than can be counted: the documents cannot be found by an order */
-#define LEAST_RUN 16u  /* documents of a value, on average, that make its run worth its while */
 #define SAMPLE 32u     /* of the visited documents: those that are tested to guess how many the filter selects */
 #define TRUST 2.0      /* documents in a sample that weigh as much as what independent conditions would select */
 
@@ -135,21 +134,41 @@ static bool is_exact(const gx_filter *f, uint32_t i)
     return exact;
 }
 
-/* The docids of a visited range, if they are different and in long runs: those of one value, or of a few
- * values that no document shares. */
-static void find_runs(const gx_filter *f, const visit *v, gx_filter_documents *found)
+/* Add the docids of a visited node. false: they do not lie in orders, or in too many spans. */
+static bool add_spans(const gx_filter *f, const visit *v, gx_filter_documents *found)
 {
     const gx_filter_node *n = &f->nodes[v->node];
-    const gx_column *c = &f->ix->columns[n->column];
+    bool added = n->kind == GX_FILTER_OR;
+    if (v->order && v->n == 0)
+        return true;
+    if (v->order && found->n_spans < GX_FILTER_SPANS) {
+        found->spans[found->n_spans++] = (gx_filter_span){v->order->docids + v->begin, (uint32_t)v->n};
+        return true;
+    }
+    for (uint32_t c = n->kind == GX_FILTER_OR ? n->first : UINT32_MAX; added && c != UINT32_MAX; c = f->nodes[c].next) {
+        const visit child = visit_node(f, c);
+        added = add_spans(f, &child, found);
+    }
+    return added;
+}
+
+/* Whether the documents of a range are those of one value. */
+static bool is_one_value(const gx_filter *f, const visit *v)
+{
+    const gx_filter_node *n = &f->nodes[v->node];
     uint64_t low, high;
-    if (!v->order->starts || !gx_filter_range(c, n, &low, &high))
+    return v->order && v->order->starts && gx_filter_range(&f->ix->columns[n->column], n, &low, &high) && low == high;
+}
+
+static void find_spans(const gx_filter *f, const visit *v, gx_filter_documents *found)
+{
+    if (v->n == 0 || v->n >= UINT32_MAX || !add_spans(f, v, found)) {
+        found->n_spans = 0;
         return;
-    high = high < v->order->n_starts ? high : v->order->n_starts - 1;
-    const uint64_t more_values = high - low; /* than one */
-    if (v->n == 0 || (more_values && (c->starts || v->n / LEAST_RUN <= more_values)))
-        return;
-    found->docids = v->order->docids + v->begin;
-    found->n_runs = (uint32_t)more_values + 1;
+    }
+    const bool one_value = is_one_value(f, v);
+    found->rising = one_value;
+    found->repeated = !one_value && (!v->order || f->ix->columns[f->nodes[v->node].column].starts);
 }
 
 /* About how many of the visited documents the filter selects: as many as of a sample, but few tell little.
@@ -171,11 +190,11 @@ static uint64_t guess_selected(const gx_filter *f, const visit *v)
 gx_filter_documents gx_filter_find(const gx_filter *f)
 {
     const visit v = visit_node(f, f->root);
-    gx_filter_documents found = {.n = v.n, .selected = v.n, .node = v.node, .exact = is_exact(f, f->root)};
+    gx_filter_documents found = {.n = v.n, .selected = v.n, .exact = is_exact(f, f->root)};
+    found.node = is_exact(f, v.node) ? v.node : UINT32_MAX;
     if (v.n == ANY)
         return found;
-    if (f->nodes[v.node].kind == GX_FILTER_RANGE)
-        find_runs(f, &v, &found);
+    find_spans(f, &v, &found);
     if (!found.exact && v.n)
         found.selected = v.order ? guess_selected(f, &v) : (uint64_t)(v.share * f->ix->n_docs);
     found.selected = found.selected < v.n ? found.selected : v.n;

@@ -44,26 +44,63 @@ typedef struct gx_cpu_columns {
     _Alignas(64) float K[GX_CPU_COLUMN];
 } gx_cpu_columns;
 
-#define GX_CPU_TESTS 4u /* conditions that kernels test, at most; the others take longer */
+#define GX_CPU_TESTS 14u             /* conditions that kernels test, at most; others take longer */
+#define GX_CPU_TABLES 2u             /* tables of them, at most */
+#define GX_CPU_YES GX_CPU_TESTS      /* gx_cpu_test.met, unmet: the clause selects the document */
+#define GX_CPU_NO (GX_CPU_TESTS + 1) /* it does not */
 
-/* A condition on a column with one value of 1, 2 or 4 bytes a document: the value is in
- * [low, low + span]. 4 bytes can be read that end with a value: the column lies behind others. The
- * column has fewer than 2^31 bytes. */
-typedef struct gx_cpu_values {
+typedef enum gx_cpu_test_form {
+    GX_CPU_TEST_VALUE, /* the number of `width` bytes that the document has in `values` */
+    GX_CPU_TEST_CODES, /* any of the numbers of `width` bytes in the document's 2^words_shift words of `values` */
+    GX_CPU_TEST_DOCID  /* the docid itself */
+} gx_cpu_test_form;
+
+/* A condition: a number of the document has its bit in `table` or, where there is none, is in
+ * [low, low + span]. If it is not in [inner_low, inner_low + inner_span] too, that does not tell yet: a value of
+ * `column` from column_low to column_high must be there.
+ *   VALUE   4 bytes can be read that end with a number; `values` has fewer than 2^31 bytes
+ *   CODES   a number that stands for no value is more - 1. If the document has other values behind its last
+ *           number, this is `more`, the greatest number of that width: they do not tell yet either
+ * Tests of the same `values` have the same form, width and shift. */
+typedef struct gx_cpu_test {
+    gx_cpu_test_form form;
+    uint32_t width; /* bytes of a number: 1, 2 or 4; of CODES 1 or 2 */
     const void *values;
-    uint32_t width; /* bytes of a value */
-    uint32_t low, span;
-} gx_cpu_values;
+    const uint32_t *table;                     /* a bit a number; of CODES NULL */
+    uint32_t low, span, inner_low, inner_span; /* of CODES, each as often as a word has numbers */
+    bool inexact;                              /* inner_low and inner_span are others than low and span */
+    uint32_t words_shift, more;
+    const struct gx_column *column;
+    uint64_t column_low, column_high;
+    float share;         /* of all documents, about what meets it */
+    uint32_t met, unmet; /* the number of the next test, greater than this one's; or YES, NO */
+} gx_cpu_test;
+
+/* What documents must be: clause by clause, those that one of the tests [first, end) after the other leads
+ * to YES. `first` may be YES or NO itself. */
+typedef struct gx_cpu_clause {
+    uint32_t first, end;
+    float cost;  /* of asking about a document: 1 is to read a number of it */
+    float share; /* of all documents, about what it selects */
+} gx_cpu_clause;
+
+typedef struct gx_cpu_program {
+    uint32_t n_clauses;
+    gx_cpu_clause clauses[GX_CPU_TESTS];
+    gx_cpu_test tests[GX_CPU_TESTS];
+    uint32_t n_tables;
+    uint32_t tables[GX_CPU_TABLES][(1u << 16) / 32]; /* [n_tables], of tests: numbers of up to 16 bits */
+} gx_cpu_program;
 
 /* What bounds the impacts of a block's postings: w * tf / (tf + min_K), and `most`. */
 typedef struct gx_cpu_bound {
     float w;     /* the weight, rounded up */
     float min_K; /* the least K of the block's documents */
     uint32_t most;
-    uint32_t min_tf;             /* a posting with a lower tf cannot reach T */
-    uint32_t remaining_ub;       /* the most that later lists can add */
-    const gx_cpu_values *values; /* [n_values] what documents must meet to become candidates */
-    uint32_t n_values;           /* <= GX_CPU_TESTS */
+    uint32_t min_tf;               /* a posting with a lower tf cannot reach T */
+    uint32_t remaining_ub;         /* the most that later lists can add */
+    const gx_cpu_program *program; /* what documents must be to become candidates: .. */
+    uint32_t clause, end_clause;   /* .. clauses [clause, end_clause) */
 } gx_cpu_bound;
 
 /* The documents of a dense list as a bitmap, and the number of set bits before every 64 documents.
@@ -122,10 +159,10 @@ typedef struct gx_cpu_kernels {
      * dropped. doc must rise unless c->unordered. */
     void (*apply_presence_map)(gx_cpu_columns *c, const gx_cpu_presence *p, uint32_t T, bool all);
 
-    /* Of the candidates from number `from` on, with their K, drop those that do not meet the condition; whose bit is
-     * 0 in a map of single documents; with keep[i] = 0 of bytes of 0 or 1, the first of candidate
-     * `from`, readable 16 past the last. */
-    void (*test_values)(gx_cpu_columns *c, uint32_t from, const gx_cpu_values *values);
+    /* Of the candidates from number `from` on, with their K, drop those that clauses of the program from
+     * number `clause` on do not select; whose bit is 0 in a map of single documents; with keep[i] = 0 of
+     * bytes of 0 or 1, the first of candidate `from`, readable 16 past the last. */
+    void (*test_program)(gx_cpu_columns *c, uint32_t from, const gx_cpu_program *program, uint32_t clause);
     void (*test_map)(gx_cpu_columns *c, uint32_t from, const uint32_t *map);
     void (*drop_unkept)(gx_cpu_columns *c, uint32_t from, const uint8_t *keep);
 

@@ -20,6 +20,8 @@
  *   v_word(slot), v_bit(slot)          slot / 32; 1 << slot % 32
  *   v_at_least(m, a, b), v_below       of the bits m those with a >= b; with a < b
  *   v_lanes_below(m, a, b)             of the lanes m those with a < b
+ *   v_bytes_in(m, x, low, span)        of the bits m those with a byte of x in [low, low + span]
+ *   v_halves_in(m, x, low, span)       the same of 16 bits
  *   v_any(x, b), v_none                bits with x & b != 0, == 0; bits from LANES on: undefined
  *   v_add_where(a, x, b, y)            a + y where x & b != 0, a elsewhere
  *   v_sub_where(a, x, b, y)            a - y where x & b != 0, a elsewhere
@@ -60,50 +62,20 @@ static inline vec impact(vec tf, fvec w, fvec K)
     return v_max(f_round(f_div(f_mul(w, f), f_add(f, K))), v_splat(1));
 }
 
+#include "query/cpu/kernels_program.h"
+
 /* ---- blocks ---- */
 
-/* A condition: the value of document d is the last of the 4 bytes from byte d * width on. */
-typedef struct condition {
-    const uint8_t *from;
-    vec left, right, low, span;
-} condition;
-
-static inline condition condition_of(const gx_cpu_values *p)
-{
-    return (condition){(const uint8_t *)p->values + p->width - 4, v_splat(p->width / 2), v_splat(32 - 8 * p->width),
-                       v_splat(p->low), v_splat(p->span)};
-}
-
-/* Those lanes of m whose documents meet the condition. */
-static inline bits meet(const condition *p, vec doc, lanes of, bits m)
-{
-    const vec value = v_shift_each(v_gather_bytes(p->from, v_left_each(doc, p->left), of), p->right);
-    return v_at_least(m, p->span, v_sub(value, p->low));
-}
-
-/* What makes candidates of a block's postings: the bound, and the conditions. A store to the columns
- * might change what *b says, for all that the compiler knows, so that loops read copies. */
+/* What makes candidates of a block's postings. A store to the columns might change what *b says, for all
+ * that the compiler knows, so that loops read copies. */
 typedef struct scan {
     u32 n_docs, min_tf, most, remaining_ub;
     float w, min_K;
-    u32 n_conditions;
 } scan;
 
-static inline scan begin_scan(const gx_cpu_columns *c, const gx_cpu_bound *b, condition *conditions)
+static inline scan begin_scan(const gx_cpu_columns *c, const gx_cpu_bound *b)
 {
-    for (u32 i = 0; i < b->n_values; ++i)
-        conditions[i] = condition_of(&b->values[i]);
-    return (scan){c->n_docs, b->min_tf, b->most, b->remaining_ub, b->w, b->min_K, b->n_values};
-}
-
-/* Those lanes of m whose documents are there and meet the conditions. */
-static inline bits meet_all(const scan *s, const condition *conditions, vec doc, bits m)
-{
-    const lanes of = v_lanes_below(first_lanes(0, LANES), doc, v_splat(s->n_docs));
-    m = v_below(m, doc, v_splat(s->n_docs));
-    for (u32 i = 0; i < s->n_conditions && m; ++i)
-        m = meet(&conditions[i], doc, of, m);
-    return m;
+    return (scan){c->n_docs, b->min_tf, b->most, b->remaining_ub, b->w, b->min_K};
 }
 
 /* Write the candidates of m among LANES postings to the columns from `to` on. Returns where they
@@ -121,41 +93,113 @@ static inline u32 append(gx_cpu_columns *c, u32 to, bits m, vec doc, vec tf, con
     return to + count(m);
 }
 
-static void append_decoded_block(gx_cpu_columns *c, const u32 *docids, const u32 *tfs, u32 n, const gx_cpu_bound *b)
+/* Write n postings that the program has left to the columns. */
+static inline void append_postings(gx_cpu_columns *c, const u32 *docs, const u32 *tfs, u32 n, const scan *s)
 {
-    condition conditions[GX_CPU_TESTS];
-    const scan s = begin_scan(c, b, conditions);
     u32 to = c->n;
-    for (u32 v = 0; v < n; v += LANES) {
-        const vec tf = v_load(tfs + v), doc = v_load(docids + v);
-        const bits m = v_at_least(first_bits(v, n), tf, v_splat(s.min_tf)),
-                   kept = m ? meet_all(&s, conditions, doc, m) : 0;
-        if (kept)
-            to = append(c, to, kept, doc, tf, &s);
-    }
+    for (u32 v = 0; v < n; v += LANES)
+        to = append(c, to, first_bits(v, n), v_load(docs + v), v_load(tfs + v), s);
     c->n = to;
 }
 
+static void append_decoded_block(gx_cpu_columns *c, const u32 *docids, const u32 *tfs, u32 n, const gx_cpu_bound *b)
+{
+    _Alignas(64) u32 docs[GX_MAX_BLOCK + LANES], kept_tfs[GX_MAX_BLOCK + LANES];
+    const scan s = begin_scan(c, b);
+    const bool tests = b->clause < b->end_clause;
+    u32 to = tests ? 0 : c->n;
+    for (u32 v = 0; v < n; v += LANES) {
+        const vec tf = v_load(tfs + v), doc = v_load(docids + v);
+        bits m = v_at_least(first_bits(v, n), tf, v_splat(s.min_tf));
+        m = m ? v_below(m, doc, v_splat(s.n_docs)) : 0;
+        if (m && tests) {
+            const order o = order_of(m);
+            compress_store(docs, to, o, doc);
+            compress_store(kept_tfs, to, o, tf);
+            to += count(m);
+        } else if (m) {
+            to = append(c, to, m, doc, tf, &s);
+        }
+    }
+    if (tests)
+        append_postings(c, docs, kept_tfs, keep_postings(docs, kept_tfs, to, b, b->clause), &s);
+    else
+        c->n = to;
+}
+
 #ifdef MAX_DOCID_BITS
+/* Bring the postings together that reach min_tf, of n; tfs [n]. Returns their number. */
+static inline u32 keep_reaching(const block_tfs *t, u32 *docs, u32 *tfs, u32 n, u32 n_docs)
+{
+    u32 to = 0;
+    (void)n; /* SCAN_END need not read it */
+    for (u32 v = 0; v < SCAN_END(n); v += LANES) {
+        const vec doc = v_load(docs + v);
+        const bits m = v_below(reaching_tfs(t, v), doc, v_splat(n_docs));
+        const order o = order_of(m);
+        compress_store(docs, to, o, doc);
+        compress_store(tfs, to, o, tfs_at(t, v));
+        to += count(m);
+    }
+    return to;
+}
+
+/* The same where all postings reach it, of those that a test of a number selects, which are few. */
+static inline u32 keep_few(const block_tfs *t, u32 *docs, u32 *tfs, u32 n, u32 n_docs, const gx_cpu_test *test)
+{
+    const gx_cpu_test own = *test;
+    u32 to = 0;
+    (void)n;
+    for (u32 v = 0; v < SCAN_END(n); v += LANES) {
+        const vec doc = v_load(docs + v);
+        const lanes of = v_lanes_below(first_lanes(0, LANES), doc, v_splat(n_docs));
+        const bits m = select_by_number(&own, docs + v, of, v_below(reaching_tfs(t, v), doc, v_splat(n_docs)));
+        if (!m)
+            continue;
+        const order o = order_of(m);
+        compress_store(docs, to, o, doc);
+        compress_store(tfs, to, o, tfs_at(t, v));
+        to += count(m);
+    }
+    return to;
+}
+
+#define FEW 0.05f /* so that most vectors have none */
+
+/* The postings of a block that reach min_tf and that b's clauses select. */
+static void append_selected(gx_cpu_columns *c, const block_tfs *t, u32 *docs, u32 n, const gx_cpu_bound *b)
+{
+    _Alignas(64) u32 tfs[128 + LANES];
+    const scan s = begin_scan(c, b);
+    const gx_cpu_clause *const first = &b->program->clauses[b->clause];
+    const bool few = s.min_tf <= 1 && first->share < FEW && is_of_number(b->program, first);
+    n = few ? keep_few(t, docs, tfs, n, s.n_docs, &b->program->tests[first->first])
+            : keep_reaching(t, docs, tfs, n, s.n_docs);
+    append_postings(c, docs, tfs, keep_postings(docs, tfs, n, b, b->clause + few), &s);
+}
+
 static bool scan_packed_block(gx_cpu_columns *c, const gx_cpu_packed_block *p, const gx_cpu_bound *b)
 {
-    _Alignas(64) u32 unpacked[128];
-    condition conditions[GX_CPU_TESTS];
-    const scan s = begin_scan(c, b, conditions);
+    _Alignas(64) u32 unpacked[128 + LANES];
     const u32 n = p->n;
     block_tfs t;
-    if (!unpack_tfs(&t, p->tfs, p->tf_bits, n, s.min_tf))
+    if (!unpack_tfs(&t, p->tfs, p->tf_bits, n, b->min_tf))
         return false;
     unpack_docids(p->docids, p->docid_bits, n, p->first, unpacked);
+    if (b->clause < b->end_clause) {
+        append_selected(c, &t, unpacked, n, b);
+        return true;
+    }
+    const scan s = begin_scan(c, b);
     u32 to = c->n;
     for (u32 v = 0; v < SCAN_END(n); v += LANES) {
-        const bits m = reaching_tfs(&t, v);
+        bits m = reaching_tfs(&t, v);
         if (!m)
             continue;
         const vec doc = v_load(unpacked + v);
-        const bits kept = meet_all(&s, conditions, doc, m);
-        if (kept)
-            to = append(c, to, kept, doc, tfs_at(&t, v), &s);
+        m = v_below(m, doc, v_splat(s.n_docs));
+        if (m)
+            to = append(c, to, m, doc, tfs_at(&t, v), &s);
     }
     c->n = to;
     return true;
@@ -257,13 +301,24 @@ static inline u32 keep_some(gx_cpu_columns *c, u32 v, u32 to, bits m)
     return to + count(m);
 }
 
-static void test_values(gx_cpu_columns *c, u32 from, const gx_cpu_values *p)
+static void test_program(gx_cpu_columns *c, u32 from, const gx_cpu_program *p, u32 clause)
 {
-    const condition own = condition_of(p);
     const u32 n = c->n;
     u32 to = from;
-    for (u32 v = from; v < n; v += LANES)
-        to = keep_some(c, v, to, meet(&own, v_load(c->doc + v), first_lanes(v, n), first_bits(v, n)));
+    chunk k;
+    for (u32 at = from; at < n; at += CHUNK) {
+        bits selected[CHUNK / LANES];
+        k.n = n - at < CHUNK ? n - at : CHUNK;
+        k.values = NULL;
+        for (u32 v = 0; v < k.n; v += LANES) {
+            v_store(k.docs + v, v_load(c->doc + at + v));
+            selected[v / LANES] = first_bits(v, k.n);
+        }
+        for (u32 i = clause; i < p->n_clauses; ++i)
+            run_clause(&k, p, &p->clauses[i], selected);
+        for (u32 v = 0; v < k.n; v += LANES)
+            to = keep_some(c, at + v, to, selected[v / LANES]);
+    }
     c->n = to;
 }
 
@@ -368,7 +423,7 @@ static void add_list_score(gx_cpu_columns *c, const u32 *tfs, float w, u32 ub, u
 
 const gx_cpu_kernels KERNELS = {
     NAME,           TITLE,          scan_packed_block,    MAX_DOCID_BITS,     MAX_TF_BITS,
-    unpack_docids,  any_tf_reaches, append_decoded_block, apply_presence_map, test_values,
+    unpack_docids,  any_tf_reaches, append_decoded_block, apply_presence_map, test_program,
     test_map,       drop_unkept,    append_documents,     score_own,          dense_positions,
     add_list_score, count_below,    saturate_tfs,
 };

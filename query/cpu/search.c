@@ -43,6 +43,8 @@
 #define MIN_CANDIDATES_PER_BLOCK 3u /* filter_by_blocks decodes blocks with as many on average */
 #define SELECTIVE_BATCH 64u         /* candidates that make a batch if a filter has dropped three in four */
 #define SHARED_BIT 31u              /* of the list masks */
+#define PROBED_BLOCKS 32u           /* blocks of which the documents are counted that a filter selects */
+#define CANDIDATE_COST 2.5f         /* of making a candidate of a posting; 1 is to read a value (gx_cpu_clause) */
 #define ROUNDING_SLACK (1 + 1e-6)   /* more than three roundings of 2^-24 each can add */
 
 static size_t seen_bytes(const gx_index *ix)
@@ -432,11 +434,25 @@ static void look_up_lists(gx_cpu_searcher *s, const lookups *of)
     }
 }
 
-/* Whether to ask the masks and the filter for each candidate before all else: if they allow fewer than
- * three documents in four. */
+/* Whether to ask the masks for each candidate before all else: if they allow fewer than three documents in four. */
 static bool is_selective(const gx_cpu_searcher *s)
 {
     return s->selection.any && s->selection.allowed / 3 < s->ix->n_docs / 4;
+}
+
+/* Choose how many clauses of the filter are asked while a block is read, before its postings become candidates:
+ * those that take less time than making candidates of what they drop, and asking about the survivors. */
+static void choose_early(gx_cpu_searcher *s)
+{
+    const gx_cpu_program *p = &s->selection.program;
+    s->n_early = s->selection.n_masked;
+    if (!s->selection.filter)
+        return;
+    if (s->n_probed < PROBED_BLOCKS && s->least_share > 0)
+        s->n_early = p->n_clauses;
+    while (s->n_early < p->n_clauses &&
+           p->clauses[s->n_early].cost * (1 - s->survivors) < CANDIDATE_COST * (1 - p->clauses[s->n_early].share))
+        ++s->n_early;
 }
 
 /* Take the columns' candidates, which come from list i, through all steps. False: no memory. */
@@ -445,13 +461,15 @@ static bool evaluate_candidates(gx_cpu_searcher *s, const gx_plan *plan, uint32_
     gx_cpu_columns *c = &s->columns;
     const uint32_t n = plan->n_terms;
     const lookups later = {i + 1, n, all};
+    const float n_candidates = (float)c->n;
     rule_out(s, &later, i + 1);
     if (c->n)
         s->kernels->score_own(c, gx_cpu_params_lens(s->params), s->norm, s->order[i]->w, s->best.threshold);
-    if (!is_selective(s)) { /* masks and filter allow most, so that they are asked for few; else scan_list has asked */
+    s->survivors = (s->survivors + (float)c->n / n_candidates) / 2;
+    if (!is_selective(s)) /* they allow most, so that they are asked for few; else scan_list has asked */
         gx_cpu_selection_apply_masks(&s->selection, s->kernels, c, 0);
-        gx_cpu_selection_apply_filter(&s->selection, s->kernels, c, 0, 0);
-    }
+    gx_cpu_selection_apply_filter(&s->selection, s->kernels, c, 0, s->n_early);
+    choose_early(s);
     look_up_lists(s, &later);
     const bool ok = accept_candidates(s, !all && n > 1);
     c->n = 0;
@@ -531,13 +549,13 @@ static gx_status scan_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
     gx_cpu_bound b = {.w = (float)(c->w * (1 + 2e-6)), .remaining_ub = c->remaining_ub};
     const gx_cpu_selection *selection = &s->selection;
     const bool selective = is_selective(s);
-    /* kernels test what they can of a filter while they read a block */
-    const bool others = selective && (selection->n_masks || selection->more);
+    const bool masked = selective && selection->n_masks;
     const uint32_t batch = s->selection.allowed < s->ix->n_docs / 4 ? SELECTIVE_BATCH : GX_CPU_BATCH;
     bool ok = true;
-    b.values = selection->tests;
-    b.n_values = selective ? selection->n_tests : 0;
-    const bool counts = s->least_share > 0 && selective && !selection->n_masks;
+    b.program = &selection->program;
+    b.clause = selection->n_masked;
+    const bool counts = s->least_share > 0 && selective && !selection->n_masks && !selection->more;
+    choose_early(s);
     for (uint32_t j = s->selection.first ? find_block(c, s->selection.first) : 0;
          j < c->list.n_blocks && ok && !s->misjudged; ++j) {
         if (c->list.heads[j] >= s->selection.end)
@@ -549,14 +567,14 @@ static gx_status scan_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
         if (!bound_block(c, j, s->best.threshold, &b))
             continue;
         const uint32_t before = s->columns.n;
+        b.end_clause = s->n_early;
         scan_block(s, c, j, &b);
-        if (others && s->columns.n > before) {
+        ++s->n_probed;
+        if (masked)
             gx_cpu_selection_apply_masks(&s->selection, s->kernels, &s->columns, before);
-            gx_cpu_selection_apply_filter(&s->selection, s->kernels, &s->columns, before, selection->n_tests);
-        }
-        if (counts && b.min_tf == 1)
+        if (counts && b.min_tf == 1 && s->n_early == selection->program.n_clauses)
             count_allowed(s, gx_list_block_n(&c->list, j), s->columns.n - before);
-        if (s->columns.n >= batch)
+        if (s->columns.n >= (masked || s->n_early ? batch : GX_CPU_BATCH))
             ok = evaluate_candidates(s, plan, i, all);
     }
     if (ok && s->columns.n)
@@ -592,8 +610,8 @@ static bool evaluate_selected(gx_cpu_searcher *s, const lookups *of)
 {
     gx_cpu_columns *c = &s->columns;
     const uint32_t *lens = gx_cpu_params_lens(s->params);
-    if (s->selection.docids)
-        gx_cpu_selection_apply_masks(&s->selection, s->kernels, c, 0);
+    if (s->selection.n_spans)
+        gx_cpu_selection_apply_other_masks(&s->selection, s->kernels, c);
     if (!s->selection.exact)
         gx_cpu_selection_apply_filter(&s->selection, s->kernels, c, 0, s->selection.n_met);
     rule_out(s, of, s->order[of->first]->map->map ? of->first + 1 : of->first);
@@ -602,7 +620,7 @@ static bool evaluate_selected(gx_cpu_searcher *s, const lookups *of)
         c->K[i] = s->norm.c0 + product;
     }
     look_up_lists(s, of);
-    const bool ok = accept_candidates(s, of->first > 0);
+    const bool ok = accept_candidates(s, of->first > 0 || (s->selection.n_spans && s->selection.repeated));
     c->n = 0;
     return ok;
 }
@@ -613,7 +631,7 @@ static gx_status search_selected(gx_cpu_searcher *s, const gx_plan *plan, uint32
 {
     const lookups of = {first, plan->n_terms, all};
     bool ok = true;
-    s->columns.unordered = s->selection.docids && s->selection.unordered;
+    s->columns.unordered = s->selection.n_spans && s->selection.unordered;
     for (uint32_t at = 0, batch = 0; at != UINT32_MAX && ok; ++batch) {
         uint32_t n;
         if (plan->cancel && batch % CANCEL_EVERY == 0 && plan->cancel(plan->user))
@@ -678,7 +696,8 @@ static gx_status run_search(gx_cpu_searcher *s, const gx_plan *plan, bool all, u
     if (!gx_cpu_best_begin(&s->best, k, first))
         return no_memory(plan, err);
     s->misjudged = false;
-    s->n_read = s->n_allowed = 0;
+    s->n_read = s->n_allowed = s->n_probed = 0;
+    s->survivors = 0.5f;
     const gx_status st = search_lists(s, plan, all, err);
     hits->n = st == GX_OK ? gx_cpu_best_finish(&s->best, hits->keys) : 0;
     for (size_t x = 0; x < s->n_seen; ++x)

@@ -6,9 +6,12 @@
 #include "engine/status.h"
 #include "query/filter.h"
 
-#define MASK_GROUPS 64u  /* of a mask: a block that spans more is read without asking them */
-#define SELECTED_COST 3u /* postings that the search reads while it looks a document up in all lists */
-#define VISITED_COST 1u  /* and while it finds out that a document of a rare condition fails the others */
+#define MASK_GROUPS 64u   /* of a mask: a block that spans more is read without asking them */
+#define SELECTED_COST 3u  /* postings that the search reads while it looks a document up in all lists */
+#define READ_SHARE 0.2    /* of a list's postings, about the share that is tested */
+#define MARK_COST 1.3     /* of a document in a mask, in costs of clauses */
+#define COST_OF_OTHERS 10 /* of a test that kernels do not make */
+#define VISITED_COST 1u   /* and while it finds out that a document of a rare condition fails the others */
 
 void gx_cpu_selection_free(gx_cpu_selection *s)
 {
@@ -99,13 +102,18 @@ static bool find_few(gx_cpu_selection *s, const gx_plan *plan)
     s->allowed = found.n == UINT64_MAX        ? gx_filter_guess(f)
                  : found.selected < s->n_docs ? (uint32_t)found.selected
                                               : s->n_docs;
-    if (found.n >= UINT32_MAX || !is_few(s, plan, cost_of(&found)))
+    if (found.n >= UINT32_MAX)
         return true;
-    if (found.docids) {
-        s->docids = found.docids;
-        s->unordered = found.n_runs > 1;
+    s->few = is_few(s, plan, cost_of(&found));
+    s->cost = cost_of(&found);
+    s->exact = found.exact;
+    if (found.n_spans) {
+        s->n_spans = found.n_spans;
+        memcpy(s->spans, found.spans, found.n_spans * sizeof *s->spans);
+        s->unordered = !found.rising;
+        s->repeated = found.repeated;
         s->n = (uint32_t)found.n;
-    } else {
+    } else if (s->few) {
         if (!reserve_made(s))
             return false;
         s->n = s->made.n = gx_filter_mark(f, s->made.words, s->made.groups);
@@ -113,47 +121,54 @@ static bool find_few(gx_cpu_selection *s, const gx_plan *plan)
         if (found.exact)
             s->filter = NULL;
     }
-    s->cost = cost_of(&found);
-    s->exact = found.exact;
-    s->few = true;
     return true;
 }
 
-/* The condition that a kernel can test, of node n. */
-static bool test_of(const gx_filter *f, const gx_filter_node *n, gx_cpu_values *out)
+/* Whether the tests that a mask of the spans' documents replaces take longer than to make it: of clauses [0, n),
+ * and of others if `exact`. */
+static bool is_worth_marking(const gx_cpu_selection *s, const gx_plan *plan, uint32_t n)
 {
-    const gx_column *c = &f->ix->columns[n->column];
-    uint64_t low, high;
-    if (n->kind != GX_FILTER_RANGE || c->starts || c->present || c->width > 4 ||
-        (uint64_t)f->ix->n_docs * c->width > INT32_MAX || !gx_filter_range(c, n, &low, &high))
+    double n_read = 0, cost = s->more && s->exact ? COST_OF_OTHERS : 0;
+    for (uint32_t i = 0; i < plan->n_terms; ++i)
+        n_read += !s->few || plan->terms[i].df < s->cost ? READ_SHARE * plan->terms[i].df : 0;
+    for (uint32_t i = 0; i < n; ++i)
+        cost += s->program.clauses[i].cost;
+    return n_read * cost > MARK_COST * s->n;
+}
+
+/* Make a mask of the spans' documents. */
+static bool mark_spans(gx_cpu_selection *s)
+{
+    if (!reserve_made(s))
         return false;
-    *out = (gx_cpu_values){c->values, c->width, (uint32_t)low, (uint32_t)(high - low)};
+    for (uint32_t i = 0; i < s->n_spans; ++i) {
+        for (uint32_t j = 0; j < s->spans[i].n; ++j) {
+            const uint32_t docid = s->spans[i].docids[j];
+            s->made.words[docid / 32] |= UINT32_C(1) << docid % 32;
+            s->made.groups[docid / GX_MASK_GROUP] = true;
+        }
+    }
+    s->made.n = s->n;
+    s->masks[s->n_masks++] = &s->made;
     return true;
 }
 
-static void add_test(gx_cpu_selection *s, uint32_t node)
+/* Make the filter's program, and a mask of the documents that find_few found, if that takes less time than their
+ * tests. false: no memory. */
+static bool make_program(gx_cpu_selection *s, const gx_plan *plan)
 {
-    if (s->n_tests < GX_CPU_TESTS && test_of(s->filter, &s->filter->nodes[node], &s->tests[s->n_tests]))
-        ++s->n_tests;
-    else
-        s->more = true;
-}
-
-/* The conditions of the filter that kernels can test, the rarest first. */
-static void find_tests(gx_cpu_selection *s)
-{
-    const gx_filter *f = s->filter;
-    const gx_filter_node *root = &f->nodes[f->root];
-    const uint32_t first = root->kind == GX_FILTER_AND ? root->first : f->root;
-    for (uint32_t i = first; i != UINT32_MAX; i = f->nodes[i].next) {
-        if (i == s->rarest)
-            add_test(s, i);
+    uint32_t n_first;
+    s->more = !gx_cpu_program_make(&s->program, s->filter, s->rarest, &n_first);
+    if (s->program.n_clauses == 1 && !s->more)
+        s->program.clauses[0].share = (float)s->allowed / (float)s->n_docs;
+    s->n_met = n_first;
+    const uint32_t answered = s->exact ? s->program.n_clauses : n_first;
+    if (s->n_spans && is_worth_marking(s, plan, answered)) {
+        s->n_masked = answered;
+        s->more = s->more && !s->exact;
+        return mark_spans(s);
     }
-    s->n_met = s->few ? s->n_tests : 0;
-    for (uint32_t i = first; i != UINT32_MAX; i = f->nodes[i].next) {
-        if (i != s->rarest)
-            add_test(s, i);
-    }
+    return true;
 }
 
 bool gx_cpu_selection_drives(const gx_cpu_selection *s, uint32_t df)
@@ -165,7 +180,7 @@ gx_status gx_cpu_selection_begin(gx_cpu_selection *s, const gx_plan *plan, gx_er
 {
     s->n_masks = 0;
     s->filter = plan->filter_mask ? NULL : plan->filter;
-    s->n_tests = s->n_met = 0;
+    s->n_met = s->n_masked = 0;
     s->rarest = UINT32_MAX;
     s->more = false;
     s->few = s->exact = false;
@@ -175,23 +190,27 @@ gx_status gx_cpu_selection_begin(gx_cpu_selection *s, const gx_plan *plan, gx_er
         s->masks[s->n_masks++] = plan->filter_mask;
     s->any = s->n_masks || s->filter;
     s->allowed = s->n_docs;
-    s->docids = NULL;
-    s->unordered = false;
+    s->n_spans = 0;
+    s->unordered = s->repeated = false;
     s->first = 0;
     s->end = s->n_docs;
     if (s->filter)
         gx_filter_bound(s->filter, &s->first, &s->end);
     if (s->filter && !find_few(s, plan))
         return no_memory(s, err);
-    if (s->filter)
-        find_tests(s);
+    if (s->filter && !make_program(s, plan))
+        return no_memory(s, err);
+    if (!s->few)
+        s->n_spans = 0;
     if (s->n_masks == 2 && s->masks[1]->n < s->masks[0]->n) {
         const gx_mask *first = s->masks[0];
         s->masks[0] = s->masks[1];
         s->masks[1] = first;
     }
     const uint64_t cost = s->n_masks ? (uint64_t)s->masks[0]->n * SELECTED_COST : UINT64_MAX;
-    if (!s->docids && (s->few || is_few(s, plan, cost))) {
+    if (!s->n_spans && s->n_masks && (s->few || is_few(s, plan, cost))) {
+        s->exact = s->exact && s->few;
+        s->n_met = s->few ? s->n_met : s->n_masked;
         s->cost = s->few && s->cost < cost ? s->cost : cost;
         s->few = true;
         s->n = s->masks[0]->n;
@@ -256,14 +275,22 @@ void gx_cpu_selection_apply_masks(const gx_cpu_selection *s, const gx_cpu_kernel
         k->test_map(c, from, s->masks[i]->words);
 }
 
+void gx_cpu_selection_apply_other_masks(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c)
+{
+    for (uint32_t i = 0; i < s->n_masks && c->n; ++i) {
+        if (s->masks[i] != &s->made)
+            k->test_map(c, 0, s->masks[i]->words);
+    }
+}
+
 void gx_cpu_selection_apply_filter(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c, uint32_t from,
-                                   uint32_t first_test)
+                                   uint32_t clause)
 {
     uint8_t keep[GX_CPU_COLUMN];
     if (!s->filter)
         return;
-    for (uint32_t i = first_test; i < s->n_tests && c->n > from; ++i)
-        k->test_values(c, from, &s->tests[i]);
+    if (clause < s->program.n_clauses && c->n > from)
+        k->test_program(c, from, &s->program, clause);
     if (s->more && c->n > from) {
         gx_filter_test(s->filter, c->doc + from, c->n - from, keep);
         k->drop_unkept(c, from, keep);
@@ -294,9 +321,12 @@ const uint32_t *gx_cpu_selection_next(const gx_cpu_selection *s, uint32_t *at, u
                                       uint32_t *n)
 {
     *n = 0;
-    if (s->docids) {
-        const uint32_t *docids = s->docids + *at;
-        *n = s->n - *at < max ? s->n - *at : max;
+    if (s->n_spans) {
+        uint32_t i = 0, before = 0; /* spans, and their documents */
+        for (; i + 1 < s->n_spans && *at >= before + s->spans[i].n; ++i)
+            before += s->spans[i].n;
+        const uint32_t *docids = s->spans[i].docids + (*at - before), left = before + s->spans[i].n - *at;
+        *n = left < max ? left : max;
         *at = *at + *n < s->n ? *at + *n : UINT32_MAX;
         return docids;
     }

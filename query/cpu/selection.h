@@ -11,29 +11,31 @@
 #ifndef GX_QUERY_CPU_SELECTION_H
 #define GX_QUERY_CPU_SELECTION_H
 
-#include "query/cpu/kernels.h"
+#include "query/cpu/filter_program.h"
+#include "query/filter_collect.h"
 #include "query/mask.h"
 #include "query/plan.h"
 
 typedef struct gx_cpu_selection {
     uint32_t n_docs;
     uint32_t n_masks;
-    const gx_mask *masks[2];           /* [n_masks] */
-    bool gaps;                         /* gx_cpu_selection_may_allow may be false */
-    const gx_filter *filter;           /* or NULL */
-    bool any;                          /* there is a mask or a filter */
-    uint32_t allowed;                  /* about the number of documents that are; n_docs without a mask or a filter */
-    uint32_t first, end;               /* all documents that are allowed are in [first, end) */
-    uint32_t rarest;                   /* node of the filter that selects the fewest; UINT32_MAX: not known */
-    gx_cpu_values tests[GX_CPU_TESTS]; /* [n_tests] conditions that all documents of the filter meet */
-    uint32_t n_tests;
-    uint32_t n_met; /* of those, from the first on, that all of the few documents meet */
-    bool more;      /* the filter has others */
-    /* Few documents, which may drive from some list on: those of docids, or of masks[0] and masks[1],
+    const gx_mask *masks[2]; /* [n_masks] */
+    bool gaps;               /* gx_cpu_selection_may_allow may be false */
+    const gx_filter *filter; /* or NULL */
+    bool any;                /* there is a mask or a filter */
+    uint32_t allowed;        /* about the number of documents that are; n_docs without a mask or a filter */
+    uint32_t first, end;     /* all documents that are allowed are in [first, end) */
+    uint32_t rarest;         /* node of the filter that selects the fewest; UINT32_MAX: not known */
+    gx_cpu_program program;  /* what all documents of the filter are */
+    uint32_t n_met;          /* clauses, from the first on, that select all of the few documents */
+    uint32_t n_masked;       /* clauses, from the first on, that the masks have answered */
+    bool more;               /* the filter has other conditions */
+    /* Few documents, which may drive from some list on: those of spans, or of masks[0] and masks[1],
      * that the filter allows; it allows all of them if `exact`. */
     bool few, exact;
-    const uint32_t *docids; /* [n] different docids; NULL: those of the masks, which rise */
-    bool unordered;         /* docids need not rise */
+    uint32_t n_spans; /* 0: the documents of the masks, which rise */
+    gx_filter_span spans[GX_FILTER_SPANS];
+    bool unordered, repeated; /* docids need not rise; may come again */
     uint32_t n;
     uint64_t cost; /* of looking the few documents up, in postings that are read */
     gx_mask made;  /* words and groups are NULL until needed, and all 0 between plans */
@@ -51,10 +53,11 @@ void gx_cpu_selection_end(gx_cpu_selection *s);
 gx_status gx_cpu_selection_mask(gx_cpu_selection *s, const gx_plan *plan, const gx_mask **mask, gx_error *err);
 
 /* Of the candidates from number `from` on, drop those that the masks, or the filter, do not allow. They
- * are known to meet the tests before number first_test. */
+ * are known to be selected by the clauses before number `clause`. */
 void gx_cpu_selection_apply_masks(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c, uint32_t from);
+void gx_cpu_selection_apply_other_masks(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c);
 void gx_cpu_selection_apply_filter(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c, uint32_t from,
-                                   uint32_t first_test);
+                                   uint32_t clause);
 
 /* Whether a document of [begin, end) may be allowed. Also true if it would take long to find out.
  */
@@ -66,7 +69,7 @@ bool gx_cpu_selection_drives(const gx_cpu_selection *s, uint32_t df);
 /* The next documents of a selection that drives, those from *at on (0 at first): *n of them, at most
  * max >= 64, readable up to a multiple of 16. room: for max docids, where they may be written. *at
  * moves behind them; it becomes UINT32_MAX if there are no more. The caller applies the filter to
- * them, and the masks if there are docids. */
+ * them, and the masks if there are spans. */
 const uint32_t *gx_cpu_selection_next(const gx_cpu_selection *s, uint32_t *at, uint32_t *room, uint32_t max,
                                       uint32_t *n);
 

@@ -47,6 +47,8 @@ static const uint64_t orders[256] = {ORDER64(0), ORDER64(64), ORDER64(128), ORDE
 #define v_bit(slot) _mm256_sllv_epi32(v_splat(1), v_and(slot, v_splat(31)))
 #define v_at_least(m, a, b) ((m)&bits_of(at_least(a, b)))
 #define v_below(m, a, b) ((m) & ~bits_of(at_least(a, b)))
+#define v_bytes_in(m, x, low, span) ((m) & ~bits_of(clear(bytes_in(x, low, span), v_splat(-1))))
+#define v_halves_in(m, x, low, span) ((m) & ~bits_of(clear(halves_in(x, low, span), v_splat(-1))))
 #define v_any(x, b) (~bits_of(clear(x, b)))
 #define v_none(x, b) bits_of(clear(x, b))
 #define v_add_where(a, x, b, y) v_add(a, _mm256_andnot_si256(clear(x, b), y))
@@ -80,6 +82,19 @@ static inline __m256i at_least(__m256i a, __m256i b)
 static inline __m256i clear(__m256i x, __m256i b)
 {
     return _mm256_cmpeq_epi32(v_and(x, b), _mm256_setzero_si256());
+}
+
+/* All bits of those numbers of x that are in [low, low + span]: of bytes, and of 16 bits. */
+static inline __m256i bytes_in(__m256i x, __m256i low, __m256i span)
+{
+    const __m256i offset = _mm256_sub_epi8(x, low);
+    return _mm256_cmpeq_epi8(_mm256_min_epu8(offset, span), offset);
+}
+
+static inline __m256i halves_in(__m256i x, __m256i low, __m256i span)
+{
+    const __m256i offset = _mm256_sub_epi16(x, low);
+    return _mm256_cmpeq_epi16(_mm256_min_epu16(offset, span), offset);
 }
 
 static inline order order_of(bits m)

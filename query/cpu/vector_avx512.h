@@ -36,6 +36,10 @@ typedef __mmask16 bits, lanes, order;
 #define v_bit(slot) _mm512_sllv_epi32(v_splat(1), v_and(slot, v_splat(31)))
 #define v_at_least(m, a, b) _mm512_mask_cmpge_epu32_mask(m, a, b)
 #define v_below(m, a, b) _mm512_mask_cmplt_epu32_mask(m, a, b)
+#define v_bytes_in(m, x, low, span)                                                                                    \
+    ((bits)((m)&any_of(_mm512_movm_epi8(_mm512_cmple_epu8_mask(_mm512_sub_epi8(x, low), span)))))
+#define v_halves_in(m, x, low, span)                                                                                   \
+    ((bits)((m)&any_of(_mm512_movm_epi16(_mm512_cmple_epu16_mask(_mm512_sub_epi16(x, low), span)))))
 #define v_any(x, b) _mm512_test_epi32_mask(x, b)
 #define v_none(x, b) _mm512_testn_epi32_mask(x, b)
 #define v_add_where(a, x, b, y) _mm512_mask_add_epi32(a, v_any(x, b), a, y)
@@ -63,6 +67,12 @@ typedef __mmask16 bits, lanes, order;
 #define order_of(m) (m)
 #define compress_store(a, to, o, x) v_store((a) + (to), _mm512_maskz_compress_epi32(o, x))
 #define compress_store_f(a, to, o, x) f_store((a) + (to), _mm512_maskz_compress_ps(o, x))
+
+/* The lanes of which a bit is set. */
+static inline __mmask16 any_of(__m512i x)
+{
+    return _mm512_test_epi32_mask(x, x);
+}
 
 /* Where the words are close, two loads and a permutation replace the gather. */
 static inline __m512i v_gather_near(const uint32_t *base, __m512i at, uint32_t low, uint32_t high, __mmask16 m)

@@ -31,6 +31,8 @@ typedef uint32_t bits, lanes, order; /* 0 or 1 */
 #define v_bit(slot) (UINT32_C(1) << (slot) % 32)
 #define v_at_least(m, a, b) ((m) & ((a) >= (b)))
 #define v_below(m, a, b) ((m) & ((a) < (b)))
+#define v_bytes_in(m, x, low, span) ((m)&numbers_in(x, low, span, 8))
+#define v_halves_in(m, x, low, span) ((m)&numbers_in(x, low, span, 16))
 #define v_any(x, b) ((bits)(((x) & (b)) != 0))
 #define v_none(x, b) (v_any(x, b) ^ 1u)
 #define v_add_where(a, x, b, y) ((a) + (v_any(x, b) ? (y) : 0))
@@ -59,6 +61,16 @@ typedef uint32_t bits, lanes, order; /* 0 or 1 */
 #define order_of(m) (m)
 #define compress_store(a, to, o, x) ((void)(o), (void)((a)[to] = (x)))
 #define compress_store_f(a, to, o, x) compress_store(a, to, o, x)
+
+/* Whether one of the numbers of `width` bits in x is in [low, low + span]. */
+static inline bits numbers_in(uint32_t x, uint32_t low, uint32_t span, uint32_t width)
+{
+    const uint32_t mask = (1u << width) - 1;
+    bits in = 0;
+    for (uint32_t at = 0; at < 32; at += width)
+        in |= (((x >> at) - low) & mask) <= (span & mask);
+    return in;
+}
 
 static inline uint32_t load_word(const uint8_t *p)
 {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "codecs/pack.h"
+#include "index/attributes.h"
 #include "query/cpu/search.h"
 #include "tests/support/gen.h"
 #include "tests/support/test.h"
@@ -282,38 +283,155 @@ static void assert_same_batch(const gx_cpu_columns *a, const gx_cpu_columns *b, 
         assert_memory_equal(a->K, b->K, a->n * sizeof *a->K);
 }
 
-/* A column of N_KERNEL_DOCS values of up to 4 bytes, and a condition that a part of them meets. */
-static uint32_t column_words[N_KERNEL_DOCS + 1];
+/* ---- programs of filters ---- */
 
-static gx_cpu_values random_condition(gen_rng *r)
+/* Columns of N_KERNEL_DOCS documents: words of any bits; wide values, a document each, and their codes, 16
+ * neighbouring values to each; and up to 11 values a document, 4 to a code. */
+enum { MOST_VALUES = 11, NO_CODE = 254, MORE_CODES = 255, WIDE_SHIFT = 4, SEVERAL_SHIFT = 2 };
+static struct {
+    uint32_t words[N_KERNEL_DOCS + 2];
+    uint64_t wide[N_KERNEL_DOCS];
+    uint16_t wide_codes[N_KERNEL_DOCS + 2];
+    uint16_t several[N_KERNEL_DOCS * MOST_VALUES];
+    uint32_t starts[N_KERNEL_DOCS + 1];
+    uint8_t several_codes[3][N_KERNEL_DOCS][16]; /* of 1, 2 and 4 words */
+    uint32_t table[N_KERNEL_DOCS / 32 + 1];      /* of docids, and of numbers below 2^16 */
+} columns;
+static const gx_column wide_column = {.type = GX_ATTRIBUTE_INT, .width = 8, .values = columns.wide};
+static const gx_column several_column = {
+    .type = GX_ATTRIBUTE_INT, .width = 2, .values = columns.several, .starts = columns.starts};
+
+static void fill_columns(gen_rng *r)
 {
-    const uint32_t width = 1u << gen_below(r, 3), most = UINT32_MAX >> (32 - 8 * width),
-                   low = (uint32_t)gen_u64(r) & most;
-    return (gx_cpu_values){column_words + 1, width, low,
-                           gen_below(r, 2) ? most - low : gen_below(r, most - low + 1) / 2};
+    for (uint32_t x = 0; x < N_KERNEL_DOCS + 2; ++x)
+        columns.words[x] = (uint32_t)gen_u64(r);
+    for (uint32_t x = 0; x < sizeof columns.table / sizeof *columns.table; ++x)
+        columns.table[x] = (uint32_t)gen_u64(r);
+    for (uint32_t d = 0; d < N_KERNEL_DOCS; ++d) {
+        columns.wide[d] = gen_below(r, 60000 << WIDE_SHIFT);
+        columns.wide_codes[2 + d] = (uint16_t)(columns.wide[d] >> WIDE_SHIFT);
+        const uint32_t n = gen_below(r, 2) ? gen_below(r, 4) : gen_below(r, MOST_VALUES + 1), begin = columns.starts[d];
+        columns.starts[d + 1] = begin + n;
+        for (uint32_t i = 0; i < n; ++i)
+            columns.several[begin + i] = (uint16_t)gen_below(r, 250 << SEVERAL_SHIFT);
+        for (uint32_t shift = 0; shift < 3; ++shift) {
+            const uint32_t room = 4u << shift;
+            uint8_t *const codes = columns.several_codes[shift][0] + (size_t)d * room;
+            for (uint32_t i = 0; i < room; ++i)
+                codes[i] = i < n ? (uint8_t)(columns.several[begin + i] >> SEVERAL_SHIFT) : NO_CODE;
+            if (n > room)
+                codes[room - 1] = MORE_CODES;
+        }
+    }
 }
 
-static void fill_column(gen_rng *r)
+/* A range of values as a range of codes, of which values 2^shift to a code have the same. */
+static void set_codes(gx_cpu_test *t, uint32_t low, uint32_t high, uint32_t shift, uint32_t times)
 {
-    for (uint32_t x = 0; x < N_KERNEL_DOCS + 1; ++x)
-        column_words[x] = (uint32_t)gen_u64(r);
+    const uint32_t first = low >> shift, last = high >> shift;
+    const uint32_t inner = (low + (1u << shift) - 1) >> shift, inner_end = (high + 1) >> shift;
+    const uint32_t unused = t->width == 1 ? 253 : 65533;
+    t->column_low = low;
+    t->column_high = high;
+    t->low = first * times;
+    t->span = (last - first) * times;
+    t->inner_low = (inner < inner_end ? inner : unused) * times;
+    t->inner_span = inner < inner_end ? (inner_end - 1 - inner) * times : 0;
+    t->inexact = t->low != t->inner_low || t->span != t->inner_span;
 }
 
-static bool meets(const gx_cpu_values *v, uint32_t doc)
+static gx_cpu_test random_test(gen_rng *r)
 {
-    uint32_t value = 0;
-    memcpy(&value, (const uint8_t *)v->values + (size_t)doc * v->width, v->width);
-    return value >= v->low && value - v->low <= v->span;
+    const uint32_t kind = gen_below(r, 6), width = 1u << gen_below(r, 3), most = UINT32_MAX >> (32 - 8 * width);
+    /* values of another width are elsewhere */
+    const uint8_t *const values = (const uint8_t *)(columns.words + 1) + width;
+    gx_cpu_test t = {.form = GX_CPU_TEST_VALUE, .values = values, .width = width};
+    if (kind == 0) {
+        t.form = GX_CPU_TEST_DOCID;
+        t.low = gen_below(r, N_KERNEL_DOCS);
+        t.span = gen_below(r, N_KERNEL_DOCS);
+        t.table = gen_below(r, 2) ? columns.table : NULL;
+    } else if (kind == 1) {
+        const uint32_t low = gen_below(r, 60000 << WIDE_SHIFT), left = (60000 << WIDE_SHIFT) - low;
+        t.values = columns.wide_codes + 2;
+        t.column = &wide_column;
+        t.width = 2;
+        set_codes(&t, low, low + gen_below(r, gen_below(r, 2) ? left : left < 100 ? left : 100), WIDE_SHIFT, 1);
+    } else if (kind < 4) {
+        const uint32_t low = gen_below(r, 250 << SEVERAL_SHIFT), left = (250 << SEVERAL_SHIFT) - low;
+        t.form = GX_CPU_TEST_CODES;
+        t.words_shift = gen_below(r, 3);
+        t.values = columns.several_codes[t.words_shift];
+        t.column = &several_column;
+        t.width = 1;
+        t.more = MORE_CODES;
+        set_codes(&t, low, low + gen_below(r, gen_below(r, 2) ? left : left < 9 ? left : 9), SEVERAL_SHIFT, 0x01010101);
+    } else {
+        t.low = (uint32_t)gen_u64(r) & most;
+        t.span = gen_below(r, 2) ? most - t.low : gen_below(r, most - t.low + 1) / 2;
+        t.table = width <= 2 && gen_below(r, 3) == 0 ? columns.table : NULL;
+    }
+    return t;
 }
 
-/* Of the candidates from number `from` on, those that meet all conditions. */
-static void drop_others(gx_cpu_columns *c, uint32_t from, const gx_cpu_values *values, uint32_t n_values)
+/* By what the test means: the values, not their codes. */
+static bool meets(const gx_cpu_test *t, uint32_t doc)
+{
+    uint32_t value = doc;
+    bool any = false;
+    if (t->column == &wide_column)
+        return columns.wide[doc] >= t->column_low && columns.wide[doc] <= t->column_high;
+    for (uint32_t i = columns.starts[doc]; t->column && i < columns.starts[doc + 1]; ++i)
+        any = any || (columns.several[i] >= t->column_low && columns.several[i] <= t->column_high);
+    if (t->column)
+        return any;
+    if (t->form == GX_CPU_TEST_VALUE) {
+        value = 0;
+        memcpy(&value, (const uint8_t *)t->values + (size_t)doc * t->width, t->width);
+    }
+    return t->table ? columns.table[value / 32] >> value % 32 & 1 : value >= t->low && value - t->low <= t->span;
+}
+
+/* Clauses of tests that lead anywhere behind them. */
+static void random_program(gen_rng *r, gx_cpu_program *p)
+{
+    uint32_t at = gen_below(r, GX_CPU_TESTS + 1);
+    p->n_clauses = 0;
+    while (at < GX_CPU_TESTS) {
+        const uint32_t n = gen_below(r, 2) ? 1 : 1 + gen_below(r, GX_CPU_TESTS - at), end = at + n;
+        p->clauses[p->n_clauses++] = (gx_cpu_clause){at, end, 1, gen_below(r, 2) ? 0.01f : 0.5f};
+        for (; at < end; ++at) {
+            p->tests[at] = at && gen_below(r, 3) == 0 ? p->tests[at - 1] : random_test(r); /* the same column again */
+            uint32_t *const to[] = {&p->tests[at].met, &p->tests[at].unmet};
+            for (int i = 0; i < 2; ++i) {
+                const uint32_t left = end - 1 - at, next = gen_below(r, left + 2);
+                *to[i] = next < left ? at + 1 + next : (next == left) == (i == 0) ? GX_CPU_YES : GX_CPU_NO;
+            }
+        }
+    }
+    if (gen_below(r, 16) == 0 && p->n_clauses < GX_CPU_TESTS) /* one that selects all, or nothing */
+        p->clauses[p->n_clauses++] = (gx_cpu_clause){gen_below(r, 2) ? GX_CPU_YES : GX_CPU_NO, GX_CPU_TESTS, 0, 0};
+}
+
+/* One document after another. */
+static bool selects(const gx_cpu_program *p, uint32_t clause, uint32_t end, uint32_t doc)
+{
+    for (; clause < end; ++clause) {
+        uint32_t at = p->clauses[clause].first;
+        while (at < GX_CPU_TESTS)
+            at = meets(&p->tests[at], doc) ? p->tests[at].met : p->tests[at].unmet;
+        if (at != GX_CPU_YES)
+            return false;
+    }
+    return true;
+}
+
+/* Of the candidates from number `from` on, those that the bound's clauses select. */
+static void drop_others(gx_cpu_columns *c, uint32_t from, const gx_cpu_bound *b)
 {
     uint32_t to = from;
     for (uint32_t i = from; i < c->n; ++i) {
-        bool kept = true;
-        for (uint32_t v = 0; v < n_values; ++v)
-            kept = kept && meets(&values[v], c->doc[i]);
+        const bool kept = selects(b->program, b->clause, b->end_clause, c->doc[i]);
         c->doc[to] = c->doc[i];
         c->tf[to] = c->tf[i];
         c->score[to] = c->score[i];
@@ -402,9 +520,12 @@ static void tests_keep_what_they_should(void **state)
     static gx_cpu_columns a, all, want;
     static uint32_t words[N_KERNEL_DOCS + 64];
     static uint8_t marks[GX_CPU_COLUMN + 16];
-    fill_column(&r);
-    for (uint32_t i = 0; i < KERNEL_CASES; ++i) {
-        const gx_cpu_values values = random_condition(&r);
+    static gx_cpu_program program;
+    uint64_t n_kept = 0, n_all = 0;
+    fill_columns(&r);
+    for (uint32_t i = 0; i < 2 * KERNEL_CASES; ++i) {
+        random_program(&r, &program);
+        const uint32_t clause = gen_below(&r, program.n_clauses + 1);
         for (uint32_t x = 0; x < sizeof words / sizeof *words; ++x)
             words[x] = (uint32_t)gen_u64(&r);
         for (uint32_t x = 0; x < sizeof marks; ++x)
@@ -415,7 +536,7 @@ static void tests_keep_what_they_should(void **state)
         want.n = from;
         for (uint32_t x = from; x < all.n; ++x) {
             const uint32_t doc = all.doc[x];
-            const bool kept = by == 0   ? meets(&values, doc)
+            const bool kept = by == 0   ? selects(&program, clause, program.n_clauses, doc)
                               : by == 1 ? words[doc / 32] >> doc % 32 & 1
                                         : marks[x - from];
             want.doc[want.n] = all.doc[x];
@@ -426,15 +547,18 @@ static void tests_keep_what_they_should(void **state)
             want.K[want.n] = all.K[x];
             want.n += kept;
         }
+        n_kept += by == 0 && clause < program.n_clauses ? want.n - from : 0;
+        n_all += by == 0 && clause < program.n_clauses ? all.n - from : 0;
         a = all;
         if (by == 0)
-            k->test_values(&a, from, &values);
+            k->test_program(&a, from, &program, clause);
         else if (by == 1)
             k->test_map(&a, from, words);
         else
             k->drop_unkept(&a, from, marks);
         assert_same_batch(&a, &want, true, true);
     }
+    assert_true(n_kept > n_all / 10 && n_kept < n_all / 10 * 9); /* programs that tell documents apart */
 }
 
 /* Behind candidates that are there, those documents whose bound reaches T. */
@@ -487,8 +611,8 @@ static void decoded_blocks_give_what_plain_C_gives(void **state)
     static uint32_t lens[N_KERNEL_DOCS + 1];
     _Alignas(64) uint32_t docids[GX_MAX_BLOCK + 16], tfs[GX_MAX_BLOCK + 16];
     _Alignas(64) float parts_a[GX_MAX_BLOCK + 16], parts_b[GX_MAX_BLOCK + 16];
-    gx_cpu_values values[GX_CPU_TESTS];
-    fill_column(&r);
+    static gx_cpu_program program;
+    fill_columns(&r);
     for (uint32_t d = 0; d <= N_KERNEL_DOCS; ++d)
         lens[d] = gen_below(&r, 300);
     for (uint32_t i = 0; i < KERNEL_CASES; ++i) {
@@ -498,10 +622,10 @@ static void decoded_blocks_give_what_plain_C_gives(void **state)
                               .most = 1 + gen_below(&r, 1u << 28),
                               .min_tf = min_tf,
                               .remaining_ub = gen_below(&r, 1u << 28),
-                              .values = values,
-                              .n_values = gen_below(&r, GX_CPU_TESTS + 1)};
-        for (uint32_t v = 0; v < bound.n_values; ++v)
-            values[v] = random_condition(&r);
+                              .program = &program};
+        random_program(&r, &program);
+        bound.clause = gen_below(&r, program.n_clauses + 1);
+        bound.end_clause = bound.clause + gen_below(&r, program.n_clauses - bound.clause + 1);
         const gx_scorer norm = {(float)gen_below(&r, 100) / 64, (float)gen_below(&r, 100) / 4096, 0};
         random_postings(&r, n, 1 + gen_below(&r, 500), docids, tfs);
         random_batch(&r, &a);
@@ -509,10 +633,11 @@ static void decoded_blocks_give_what_plain_C_gives(void **state)
         a.n_docs = 1 + gen_below(&r, N_KERNEL_DOCS);
         b = a;
         k->append_decoded_block(&a, docids, tfs, n, &bound);
-        const uint32_t before = b.n, n_values = bound.n_values;
-        bound.n_values = 0;
-        plain->append_decoded_block(&b, docids, tfs, n, &bound);
-        drop_others(&b, before, values, n_values);
+        const uint32_t before = b.n;
+        gx_cpu_bound without = bound;
+        without.end_clause = without.clause;
+        plain->append_decoded_block(&b, docids, tfs, n, &without);
+        drop_others(&b, before, &bound);
         assert_same_batch(&a, &b, true, false);
         assert_int_equal(k->any_tf_reaches(tfs, n, min_tf), plain->any_tf_reaches(tfs, n, min_tf));
         const uint32_t doc = gen_below(&r, docids[n - 1] + 2);
@@ -537,7 +662,8 @@ static void packed_blocks_give_what_plain_C_gives(void **state)
     gen_rng r = {22};
     print_message("seed 22\n");
     static gx_cpu_columns a, b;
-    fill_column(&r);
+    static gx_cpu_program program;
+    fill_columns(&r);
     for (uint32_t i = 0; i < 128 * (k->max_docid_bits + 1); ++i) {
         const uint32_t n = 1 + i % 128, docid_bits = i / 128, tf_bits = gen_below(&r, k->max_tf_bits + 1);
         const uint32_t n_words[2] = {gx_packed_words(n, docid_bits), gx_packed_words(n, tf_bits)};
@@ -562,19 +688,20 @@ static void packed_blocks_give_what_plain_C_gives(void **state)
         k->unpack_docids(docid_words, docid_bits, n, first, unpacked);
         assert_memory_equal(unpacked, docids, n * sizeof *docids);
 
-        gx_cpu_values values[2];
-        gx_cpu_bound bound = {
-            .w = 1e6f, .min_K = 1, .most = 900000, .min_tf = 1 + gen_below(&r, most), .values = values};
+        gx_cpu_bound bound = {.w = 1e6f,
+                              .min_K = 1,
+                              .most = 900000,
+                              .min_tf = gen_below(&r, 2) ? 1 : 1 + gen_below(&r, most),
+                              .program = &program};
         random_batch(&r, &a);
         a.n = gen_below(&r, GX_CPU_BATCH);
         a.n_docs = gen_below(&r, 4) ? UINT32_MAX : first + gen_below(&r, 1u << docid_bits);
         b = a;
         plain->append_decoded_block(&b, docids, tfs, n, &bound);
         if (a.n_docs <= N_KERNEL_DOCS) {
-            bound.n_values = 2;
-            values[0] = random_condition(&r);
-            values[1] = random_condition(&r);
-            drop_others(&b, a.n, values, 2);
+            random_program(&r, &program);
+            bound.end_clause = program.n_clauses;
+            drop_others(&b, a.n, &bound);
         }
         const gx_cpu_packed_block block = {docid_words, tf_words, docid_bits, tf_bits, n, first};
         const bool any = k->scan_packed_block(&a, &block, &bound);

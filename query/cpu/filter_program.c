@@ -1,0 +1,323 @@
+#include "query/cpu/filter_program.h"
+
+#include <string.h>
+
+#include "index/attribute_codes.h"
+#include "index/attribute_order.h"
+
+#define NOT_TESTED (GX_CPU_TESTS + 1) /* more tests than there can be */
+
+/* ---- a condition ---- */
+
+/* What a condition selects. */
+typedef enum outcome { ALL, NONE, SOME } outcome;
+
+/* A number for each number of `width` bytes in a word. */
+static uint32_t repeat(uint32_t number, uint32_t width)
+{
+    return width == 1 ? number * 0x01010101u : width == 2 ? number * 0x00010001u : number;
+}
+
+/* The share of n documents, of which some may be counted several times. */
+static float share_of(uint64_t n, uint32_t n_docs)
+{
+    return n < n_docs ? (float)n / (float)n_docs : 1;
+}
+
+static void set_codes(gx_cpu_test *t, const gx_column *c, uint32_t n_docs, const gx_column_codes *codes,
+                      gx_code_range r)
+{
+    const uint32_t width = codes->width, times = c->starts ? width : 4;
+    t->form = c->starts ? GX_CPU_TEST_CODES : GX_CPU_TEST_VALUE;
+    t->values = codes->codes;
+    t->width = width;
+    t->words_shift = codes->words_shift;
+    t->more = gx_code_more(codes);
+    t->column = c;
+    t->low = repeat(r.first, times);
+    t->span = repeat(r.last - r.first, times);
+    t->inner_low = repeat(r.inner_first, times);
+    t->inner_span = repeat(r.inner_last - r.inner_first, times);
+    t->share = share_of(r.n, n_docs);
+    t->inexact = r.first != r.inner_first || r.last != r.inner_last;
+}
+
+/* Whether kernels can read the values themselves. */
+static bool is_plain(const gx_filter *f, const gx_column *c)
+{
+    return !c->starts && !c->present && c->width <= 4 && (uint64_t)f->ix->n_docs * c->width <= INT32_MAX;
+}
+
+/* Whether the codes are there where they are needed. */
+static bool has_codes(const gx_filter *f, const gx_filter_node *n)
+{
+    return is_plain(f, &f->ix->columns[n->column]) || gx_column_get_codes(f->ix, &f->ix->columns[n->column]);
+}
+
+/* The test of a range by the document's number; has_codes() is true. */
+static outcome test_number(const gx_filter *f, const gx_filter_node *n, gx_cpu_test *t)
+{
+    gx_column *c = &f->ix->columns[n->column];
+    gx_code_range range;
+    if (!gx_filter_range(c, n, &t->column_low, &t->column_high))
+        return NONE;
+    if (is_plain(f, c)) {
+        uint64_t begin = 0, end = f->ix->n_docs;
+        const gx_column_order *order = __atomic_load_n(&c->order, __ATOMIC_ACQUIRE);
+        if (order)
+            gx_column_order_range(c, order, t->column_low, t->column_high, &begin, &end);
+        t->share = share_of(end - begin, f->ix->n_docs);
+        t->form = GX_CPU_TEST_VALUE;
+        t->values = c->values;
+        t->width = c->width;
+        t->low = (uint32_t)t->column_low;
+        t->span = (uint32_t)(t->column_high - t->column_low);
+        return SOME;
+    }
+    const gx_column_codes *codes = gx_column_get_codes(f->ix, c);
+    if (!gx_column_code_range(c, codes, t->column_low, t->column_high, &range))
+        return NONE;
+    set_codes(t, c, f->ix->n_docs, codes, range);
+    return SOME;
+}
+
+/* The same, or by the documents of a common value. */
+static outcome test_range(const gx_filter *f, const gx_filter_node *n, gx_cpu_test *t)
+{
+    gx_column *c = &f->ix->columns[n->column];
+    uint64_t low, high;
+    if (gx_filter_range(c, n, &low, &high) && low == high && (t->table = gx_column_get_documents(f->ix, c, low))) {
+        t->form = GX_CPU_TEST_DOCID;
+        t->share = share_of(c->order->starts[low + 1] - c->order->starts[low], f->ix->n_docs);
+        return SOME;
+    }
+    return test_number(f, n, t);
+}
+
+/* The test whether there is a value. */
+static outcome test_presence(const gx_filter *f, const gx_filter_node *n, gx_cpu_test *t)
+{
+    gx_column *c = &f->ix->columns[n->column];
+    if (!c->starts && !c->present)
+        return ALL;
+    const gx_column_codes *codes = gx_column_get_codes(f->ix, c);
+    const uint32_t last = gx_code_unused(codes);
+    set_codes(t, c, f->ix->n_docs, codes, (gx_code_range){0, last, 0, last, c->order->n});
+    return SOME;
+}
+
+/* ---- several conditions on one number ---- */
+
+#define LEAST_SET 3u /* conditions that a table of their numbers replaces */
+
+/* Whether a test by a table is exact: of values of 1 or 2 bytes, or of codes that are values. */
+static bool has_small_numbers(const gx_filter *f, const gx_column *c)
+{
+    if (is_plain(f, c))
+        return c->width <= 2;
+    const gx_column_codes *codes = c->starts ? NULL : gx_column_get_codes(f->ix, (gx_column *)(uintptr_t)c);
+    return codes && codes->of_values;
+}
+
+/* The column of the first condition of an OR, if LEAST_SET or more are ranges of it that a table can have;
+ * UINT32_MAX: none. */
+static uint32_t column_of_set(const gx_filter *f, const gx_filter_node *n)
+{
+    uint32_t column = UINT32_MAX, n_ranges = 0;
+    for (uint32_t c = n->kind == GX_FILTER_OR ? n->first : UINT32_MAX; c != UINT32_MAX; c = f->nodes[c].next) {
+        const gx_filter_node *child = &f->nodes[c];
+        column = column == UINT32_MAX && child->kind == GX_FILTER_RANGE ? child->column : column;
+        n_ranges += child->kind == GX_FILTER_RANGE && child->column == column;
+    }
+    return n_ranges >= LEAST_SET && has_small_numbers(f, &f->ix->columns[column]) ? column : UINT32_MAX;
+}
+
+static bool is_in_set(const gx_filter *f, uint32_t node, uint32_t column)
+{
+    return f->nodes[node].kind == GX_FILTER_RANGE && f->nodes[node].column == column;
+}
+
+/* ---- the tree ---- */
+
+typedef struct maker {
+    const gx_filter *f;
+    gx_cpu_program *p;
+    uint32_t free; /* tests [free, GX_CPU_TESTS) are made: the last first, since each knows what follows it */
+} maker;
+
+/* How many tests a node takes. */
+static uint32_t count_tests(const gx_filter *f, uint32_t i)
+{
+    const gx_filter_node *n = &f->nodes[i];
+    uint32_t sum = 0;
+    switch (n->kind) {
+    case GX_FILTER_AND:
+    case GX_FILTER_OR:
+    case GX_FILTER_NOT:
+        sum = column_of_set(f, n) != UINT32_MAX;
+        for (uint32_t c = n->first; c != UINT32_MAX && sum < NOT_TESTED; c = f->nodes[c].next)
+            sum += is_in_set(f, c, column_of_set(f, n)) ? 0 : count_tests(f, c);
+        return sum;
+    case GX_FILTER_IDS:
+        return n->ids || n->n_ids > GX_CPU_TESTS ? NOT_TESTED : n->n_ids;
+    default:
+        return has_codes(f, n) ? 1 : NOT_TESTED;
+    }
+}
+
+static uint32_t add(maker *m, gx_cpu_test t, uint32_t met, uint32_t unmet)
+{
+    t.met = met;
+    t.unmet = unmet;
+    m->p->tests[--m->free] = t;
+    return m->free;
+}
+
+static uint32_t add_ids(maker *m, const gx_filter_node *n, uint32_t met, uint32_t unmet)
+{
+    for (uint32_t i = 0; i < n->n_ids; ++i)
+        unmet = add(m, (gx_cpu_test){.form = GX_CPU_TEST_DOCID, .low = n->docids[i], .share = 0}, met, unmet);
+    return unmet;
+}
+
+static uint32_t make(maker *m, uint32_t i, uint32_t met, uint32_t unmet);
+
+/* The test of all conditions of an OR that are ranges of that column. */
+static uint32_t add_set(maker *m, const gx_filter_node *n, uint32_t column, uint32_t met, uint32_t unmet)
+{
+    gx_cpu_test set = {0};
+    uint32_t *const table = m->p->tables[m->p->n_tables++];
+    for (uint32_t c = n->first; c != UINT32_MAX; c = m->f->nodes[c].next) {
+        gx_cpu_test t = {0};
+        if (!is_in_set(m->f, c, column) || test_number(m->f, &m->f->nodes[c], &t) == NONE)
+            continue;
+        if (!set.values)
+            memset(table, 0, (t.width == 1 ? UINT8_MAX + 1 : UINT16_MAX + 1) / 8);
+        for (uint32_t i = t.low; i <= t.low + t.span; ++i)
+            table[i / 32] |= UINT32_C(1) << i % 32;
+        t.share += set.share;
+        set = t;
+    }
+    if (!set.values) {
+        --m->p->n_tables;
+        return unmet;
+    }
+    set.share = set.share < 1 ? set.share : 1;
+    set.table = table;
+    return add(m, set, met, unmet);
+}
+
+/* AND and OR: from the last child to the first. There are at most as many as tests, and constants. */
+static uint32_t make_series(maker *m, const gx_filter_node *n, uint32_t met, uint32_t unmet)
+{
+    const bool conjunction = n->kind == GX_FILTER_AND;
+    const uint32_t set = m->p->n_tables < GX_CPU_TABLES ? column_of_set(m->f, n) : UINT32_MAX;
+    uint32_t next = conjunction ? met : unmet, end = UINT32_MAX;
+    if (set != UINT32_MAX)
+        next = add_set(m, n, set, met, next);
+    while (end != n->first) {
+        uint32_t last = n->first;
+        while (m->f->nodes[last].next != end)
+            last = m->f->nodes[last].next;
+        if (!is_in_set(m->f, last, set))
+            next = conjunction ? make(m, last, next, unmet) : make(m, last, met, next);
+        end = last;
+    }
+    return next;
+}
+
+/* Make the tests of a node; returns the first, or met or unmet if none decides. The tree is not deep. */
+static uint32_t make(maker *m, uint32_t i, uint32_t met, uint32_t unmet)
+{
+    const gx_filter_node *n = &m->f->nodes[i];
+    gx_cpu_test t = {0};
+    switch (n->kind) {
+    case GX_FILTER_AND:
+    case GX_FILTER_OR:
+        return make_series(m, n, met, unmet);
+    case GX_FILTER_NOT:
+        return make(m, n->first, unmet, met);
+    case GX_FILTER_IDS:
+        return add_ids(m, n, met, unmet);
+    default:
+        break;
+    }
+    const outcome o = n->kind == GX_FILTER_RANGE ? test_range(m->f, n, &t) : test_presence(m->f, n, &t);
+    return o == ALL ? met : o == NONE ? unmet : add(m, t, met, unmet);
+}
+
+/* ---- what a clause costs, and what it selects ---- */
+
+#define COST_OF_WORD 2.5f    /* several codes */
+#define COST_OF_ANOTHER 0.3f /* test of what the test before has read */
+
+static float cost_of(const gx_cpu_program *p, uint32_t first, uint32_t end)
+{
+    float sum = 0;
+    for (uint32_t i = first; i < end; ++i) {
+        const gx_cpu_test *t = &p->tests[i];
+        const bool another = (t->form == GX_CPU_TEST_DOCID && !t->table) ||
+                             (i > first && t->form != GX_CPU_TEST_DOCID && t->values == t[-1].values);
+        sum += another ? COST_OF_ANOTHER : t->form == GX_CPU_TEST_CODES ? COST_OF_WORD * (1u << t->words_shift) : 1;
+    }
+    return sum;
+}
+
+/* As if tests were not correlated. */
+static float share_of_tests(const gx_cpu_program *p, uint32_t first, uint32_t end)
+{
+    float at[GX_CPU_NO + 1] = {0};
+    at[first] = 1;
+    for (uint32_t i = first; i < end; ++i) {
+        at[p->tests[i].met] += at[i] * p->tests[i].share;
+        at[p->tests[i].unmet] += at[i] * (1 - p->tests[i].share);
+    }
+    return at[GX_CPU_YES];
+}
+
+/* ---- clauses ---- */
+
+/* Add the clause of a node, if there is room for its tests. */
+static bool add_clause(maker *m, uint32_t node)
+{
+    const uint32_t end = m->free;
+    if (count_tests(m->f, node) > m->free || m->p->n_clauses == GX_CPU_TESTS)
+        return false;
+    const uint32_t first = make(m, node, GX_CPU_YES, GX_CPU_NO);
+    m->p->clauses[m->p->n_clauses++] =
+        (gx_cpu_clause){first, end, cost_of(m->p, m->free, end), share_of_tests(m->p, first, end)};
+    return true;
+}
+
+/* The cheaper a clause drops documents, the sooner it is asked. The first clauses stay where they are. */
+static void sort_clauses(gx_cpu_program *p, uint32_t n_first)
+{
+    for (uint32_t i = n_first + 1; i < p->n_clauses; ++i) {
+        const gx_cpu_clause clause = p->clauses[i];
+        uint32_t j = i;
+        for (; j > n_first && p->clauses[j - 1].cost * (1 - clause.share) > clause.cost * (1 - p->clauses[j - 1].share);
+             --j)
+            p->clauses[j] = p->clauses[j - 1];
+        p->clauses[j] = clause;
+    }
+}
+
+bool gx_cpu_program_make(gx_cpu_program *out, const gx_filter *f, uint32_t first, uint32_t *n_first)
+{
+    const gx_filter_node *root = &f->nodes[f->root];
+    const uint32_t child = root->kind == GX_FILTER_AND ? root->first : f->root;
+    maker m = {f, out, GX_CPU_TESTS};
+    bool whole = true;
+    out->n_clauses = out->n_tables = 0;
+    for (uint32_t i = child; i != UINT32_MAX; i = f->nodes[i].next) {
+        if (i == first)
+            whole = add_clause(&m, i) && whole;
+    }
+    *n_first = out->n_clauses;
+    for (uint32_t i = child; i != UINT32_MAX; i = f->nodes[i].next) {
+        if (i != first)
+            whole = add_clause(&m, i) && whole;
+    }
+    sort_clauses(out, *n_first);
+    return whole;
+}

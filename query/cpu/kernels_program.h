@@ -1,0 +1,207 @@
+/* kernels_program.h: how kernels run the program of a filter; a part of kernels_template.h, which includes it
+ * behind the vectors.
+ *
+ * Reading a number of a document that is not in the cache takes longer than all else. So a test first reads
+ * those of all documents of a chunk, in a loop in which nothing waits for them, and then compares.
+ */
+#ifndef GX_QUERY_CPU_KERNELS_PROGRAM_H
+#define GX_QUERY_CPU_KERNELS_PROGRAM_H
+
+#include <string.h>
+
+#include "index/attribute_codes.h"
+
+#define CHUNK 128u /* documents that a clause is asked about at once */
+#define MAX_WORDS 4u
+
+/* The documents of a chunk, and what the test before has read of them. */
+typedef struct chunk {
+    _Alignas(64) u32 docs[CHUNK + LANES];
+    _Alignas(64) u32 numbers[MAX_WORDS][CHUNK + LANES];
+    const void *values; /* of which these are; NULL: of none */
+    u32 n;
+} chunk;
+
+/* Those lanes of m whose documents have a value in the column's range. */
+static bits look_up_values(const gx_cpu_test *t, const u32 *docs, bits m)
+{
+    bits met = 0;
+    for (u32 left = m; left; left &= left - 1) {
+        const u32 i = (u32)__builtin_ctz(left);
+        if (gx_column_has_within(t->column, docs[i], t->column_low, t->column_high))
+            met |= (bits)(1u << i);
+    }
+    return met;
+}
+
+/* The last of the 4 bytes from byte doc * width on. */
+static inline vec number_of(const gx_cpu_test *t, vec doc, lanes of)
+{
+    const uint8_t *const from = (const uint8_t *)t->values + t->width - 4;
+    return v_shift_each(v_gather_bytes(from, v_left_each(doc, v_splat(t->width / 2)), of), v_splat(32 - 8 * t->width));
+}
+
+/* Read what the test needs of all documents: nothing waits for what was read before. */
+static inline void read_numbers(chunk *k, const gx_cpu_test *t)
+{
+    const u32 n = k->n, n_words = t->form == GX_CPU_TEST_CODES ? 1u << t->words_shift : 1;
+    if (k->values == t->values)
+        return;
+    k->values = t->values;
+    if (t->form == GX_CPU_TEST_VALUE) {
+        for (u32 v = 0; v < n; v += LANES)
+            v_store(k->numbers[0] + v, number_of(t, v_load(k->docs + v), first_lanes(v, n)));
+        return;
+    }
+    for (u32 v = 0; v < n; v += LANES) {
+        const vec first = v_left_each(v_load(k->docs + v), v_splat(t->words_shift));
+        for (u32 w = 0; w < n_words; ++w)
+            v_store(k->numbers[w] + v, v_gather((const u32 *)t->values, v_add(first, v_splat(w)), first_lanes(v, n)));
+    }
+}
+
+static inline bits codes_in(const gx_cpu_test *t, vec word, u32 low, u32 span, bits m)
+{
+    return t->width == 1 ? v_bytes_in(m, word, v_splat(low), v_splat(span))
+                         : v_halves_in(m, word, v_splat(low), v_splat(span));
+}
+
+/* Those lanes of m, from document v on, that meet the test by what was read. */
+static inline bits meet_codes(const chunk *k, const gx_cpu_test *t, u32 v, bits m)
+{
+    const u32 n = 1u << t->words_shift;
+    bits met = 0, unsure = 0;
+    for (u32 w = 0; w < n; ++w) {
+        const vec word = v_load(k->numbers[w] + v);
+        met |= codes_in(t, word, t->inner_low, t->inner_span, m);
+        if (t->inexact)
+            unsure |= codes_in(t, word, t->low, t->span, m);
+    }
+    const vec last = v_shift(v_load(k->numbers[n - 1] + v), 32 - 8 * t->width);
+    unsure = (unsure | v_at_least(m, last, v_splat(t->more))) & ~met;
+    return unsure ? met | look_up_values(t, k->docs + v, unsure) : met;
+}
+
+static inline bits meet_number(const gx_cpu_test *t, vec number, const u32 *docs, lanes of, bits m)
+{
+    if (t->table)
+        return m & ~v_none(v_gather(t->table, v_word(number), of), v_bit(number));
+    const bits met = v_at_least(m, v_splat(t->span), v_sub(number, v_splat(t->low)));
+    if (!t->inexact)
+        return met;
+    const bits sure = v_at_least(met, v_splat(t->inner_span), v_sub(number, v_splat(t->inner_low)));
+    return met == sure ? met : sure | look_up_values(t, docs, met & ~sure);
+}
+
+/* One test: where those of `asked` go that meet it, and the others. */
+static inline void ask(const chunk *k, const gx_cpu_test *t, const bits *asked, bits *met, bits *unmet)
+{
+    const u32 *const numbers = t->form == GX_CPU_TEST_DOCID ? k->docs : k->numbers[0];
+    for (u32 v = 0; v < k->n; v += LANES) {
+        const bits m = asked[v / LANES];
+        if (!m)
+            continue;
+        const bits now = t->form == GX_CPU_TEST_CODES
+                             ? meet_codes(k, t, v, m)
+                             : meet_number(t, v_load(numbers + v), k->docs + v, first_lanes(v, k->n), m);
+        met[v / LANES] |= now;
+        unmet[v / LANES] |= m & ~now;
+    }
+}
+
+static inline bool any_bits(const bits *m, u32 n)
+{
+    bits any = 0;
+    for (u32 v = 0; v < n; v += LANES)
+        any |= m[v / LANES];
+    return any != 0;
+}
+
+/* Leave those documents of `selected` that the clause selects. */
+static inline void run_clause(chunk *k, const gx_cpu_program *p, const gx_cpu_clause *clause, bits *selected)
+{
+    bits at[GX_CPU_NO + 1][CHUNK / LANES];
+    const u32 n_vectors = (k->n + LANES - 1) / LANES;
+    for (u32 i = clause->first; i < clause->end; ++i)
+        memset(at[i], 0, n_vectors * sizeof(bits));
+    memset(at[GX_CPU_YES], 0, n_vectors * sizeof(bits));
+    memset(at[GX_CPU_NO], 0, n_vectors * sizeof(bits));
+    memcpy(at[clause->first], selected, n_vectors * sizeof(bits));
+    for (u32 i = clause->first; i < clause->end; ++i) {
+        const gx_cpu_test *const t = &p->tests[i];
+        if (!any_bits(at[i], k->n))
+            continue;
+        if (t->form != GX_CPU_TEST_DOCID)
+            read_numbers(k, t);
+        ask(k, t, at[i], at[t->met], at[t->unmet]);
+    }
+    memcpy(selected, at[GX_CPU_YES], n_vectors * sizeof(bits));
+}
+
+/* The postings of docs [n] that the clause selects, to the beginning. Returns their number. */
+static u32 keep_by(u32 *docs, u32 *tfs, u32 n, const gx_cpu_program *p, const gx_cpu_clause *clause)
+{
+    u32 to = 0;
+    chunk k;
+    for (u32 at = 0; at < n; at += CHUNK) {
+        bits selected[CHUNK / LANES];
+        k.n = n - at < CHUNK ? n - at : CHUNK;
+        k.values = NULL;
+        for (u32 v = 0; v < k.n; v += LANES) {
+            v_store(k.docs + v, v_load(docs + at + v));
+            selected[v / LANES] = first_bits(v, k.n);
+        }
+        run_clause(&k, p, clause, selected);
+        for (u32 v = 0; v < k.n; v += LANES) {
+            const order o = order_of(selected[v / LANES]);
+            compress_store(docs, to, o, v_load(k.docs + v));
+            compress_store(tfs, to, o, v_load(tfs + at + v));
+            to += count(selected[v / LANES]);
+        }
+    }
+    return to;
+}
+
+/* Whether a clause is one test of a number that must be met, the most frequent form. */
+static inline bool is_of_number(const gx_cpu_program *p, const gx_cpu_clause *clause)
+{
+    const gx_cpu_test *const t = &p->tests[clause->first % GX_CPU_TESTS];
+    return clause->first + 1 == clause->end && t->form != GX_CPU_TEST_CODES && t->met == GX_CPU_YES &&
+           t->unmet == GX_CPU_NO;
+}
+
+static inline bits select_by_number(const gx_cpu_test *t, const u32 *docs, lanes of, bits m)
+{
+    const vec doc = v_load(docs);
+    return meet_number(t, t->form == GX_CPU_TEST_VALUE ? number_of(t, doc, of) : doc, docs, of, m);
+}
+
+/* The same as keep_by, of such a clause. */
+static inline u32 keep_by_number(u32 *docs, u32 *tfs, u32 n, const gx_cpu_test *test)
+{
+    const gx_cpu_test t = *test; /* a store might change *test, for all that the compiler knows */
+    u32 to = 0;
+    for (u32 v = 0; v < n; v += LANES) {
+        const vec doc = v_load(docs + v), tf = v_load(tfs + v);
+        const bits m = select_by_number(&t, docs + v, first_lanes(v, n), first_bits(v, n));
+        const order o = order_of(m);
+        compress_store(docs, to, o, doc);
+        compress_store(tfs, to, o, tf);
+        to += count(m);
+    }
+    return to;
+}
+
+/* The postings of docs [n] that b's clauses from number `clause` on select, to the beginning. Returns their
+ * number. */
+static inline u32 keep_postings(u32 *docs, u32 *tfs, u32 n, const gx_cpu_bound *b, u32 clause)
+{
+    const gx_cpu_program *const p = b->program;
+    for (; clause < b->end_clause && n; ++clause) {
+        const gx_cpu_clause *const c = &p->clauses[clause];
+        n = is_of_number(p, c) ? keep_by_number(docs, tfs, n, &p->tests[c->first]) : keep_by(docs, tfs, n, p, c);
+    }
+    return n;
+}
+
+#endif
