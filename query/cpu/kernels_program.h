@@ -180,10 +180,12 @@ static inline bits select_by_number(const gx_cpu_test *t, const u32 *docs, lanes
 static inline u32 keep_by_number(u32 *docs, u32 *tfs, u32 n, const gx_cpu_test *test)
 {
     const gx_cpu_test t = *test; /* a store might change *test, for all that the compiler knows */
+    const u32 whole = n / LANES * LANES;
     u32 to = 0;
     for (u32 v = 0; v < n; v += LANES) {
+        const bits m = v < whole ? select_by_number(&t, docs + v, first_lanes(0, LANES), first_bits(0, LANES))
+                                 : select_by_number(&t, docs + v, first_lanes(v, n), first_bits(v, n));
         const vec doc = v_load(docs + v), tf = v_load(tfs + v);
-        const bits m = select_by_number(&t, docs + v, first_lanes(v, n), first_bits(v, n));
         const order o = order_of(m);
         compress_store(docs, to, o, doc);
         compress_store(tfs, to, o, tf);

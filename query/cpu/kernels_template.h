@@ -144,7 +144,20 @@ static inline u32 keep_reaching(const block_tfs *t, u32 *docs, u32 *tfs, u32 n, 
     return to;
 }
 
-/* The same where all postings reach it, of those that a test of a number selects, which are few. */
+/* The same where all postings reach it, which stay where they are. false: a docid is not below n_docs. */
+static inline bool take_all(const block_tfs *t, const u32 *docs, u32 *tfs, u32 n, u32 n_docs)
+{
+    bits others = 0;
+    (void)n;
+    for (u32 v = 0; v < SCAN_END(n); v += LANES) {
+        const bits m = reaching_tfs(t, v);
+        others |= m & ~v_below(m, v_load(docs + v), v_splat(n_docs));
+        v_store(tfs + v, tfs_at(t, v));
+    }
+    return !others;
+}
+
+/* As keep_reaching where all postings reach it, of those that a test of a number selects, which are few. */
 static inline u32 keep_few(const block_tfs *t, u32 *docs, u32 *tfs, u32 n, u32 n_docs, const gx_cpu_test *test)
 {
     const gx_cpu_test own = *test;
@@ -173,8 +186,10 @@ static void append_selected(gx_cpu_columns *c, const block_tfs *t, u32 *docs, u3
     const scan s = begin_scan(c, b);
     const gx_cpu_clause *const first = &b->program->clauses[b->clause];
     const bool few = s.min_tf <= 1 && first->share < FEW && is_of_number(b->program, first);
-    n = few ? keep_few(t, docs, tfs, n, s.n_docs, &b->program->tests[first->first])
-            : keep_reaching(t, docs, tfs, n, s.n_docs);
+    if (few)
+        n = keep_few(t, docs, tfs, n, s.n_docs, &b->program->tests[first->first]);
+    else if (s.min_tf > 1 || !take_all(t, docs, tfs, n, s.n_docs))
+        n = keep_reaching(t, docs, tfs, n, s.n_docs);
     append_postings(c, docs, tfs, keep_postings(docs, tfs, n, b, b->clause + few), &s);
 }
 
