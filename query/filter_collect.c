@@ -11,9 +11,10 @@
 typedef struct visit {
     uint64_t n;    /* documents at most; ANY */
     uint32_t node; /* whose documents these are: a range, ids or an OR */
-    /* Of a range: docids[begin, end) of the order. */
+    /* Of a range: docids[begin, end) of the order; of its NOT, all others. */
     const gx_column_order *order;
     uint64_t begin, end;
+    bool outside;
     double share; /* of all documents, about what is selected: as if conditions were not correlated */
 } visit;
 
@@ -30,6 +31,30 @@ static visit visit_range(const gx_filter *f, uint32_t i)
 }
 
 static visit visit_node(const gx_filter *f, uint32_t i);
+
+/* Whether the documents of a NOT are those of a range's other values: each has one value. */
+static bool is_other_values(const gx_filter *f, const gx_filter_node *n)
+{
+    const gx_filter_node *child = &f->nodes[n->first];
+    const gx_column *c = &f->ix->columns[child->column];
+    return n->kind == GX_FILTER_NOT && child->kind == GX_FILTER_RANGE && !c->starts && !c->present;
+}
+
+static visit visit_not(const gx_filter *f, uint32_t i)
+{
+    visit v = visit_range(f, f->nodes[i].first);
+    v.node = i;
+    v.outside = true;
+    if (v.n != ANY)
+        v.n = v.order->n == f->ix->n_docs ? v.order->n - v.n : ANY; /* a damaged file may lack some */
+    return v;
+}
+
+/* Document number i of those visited. */
+static uint32_t visited(const visit *v, uint64_t i)
+{
+    return v->order->docids[!v->outside ? v->begin + i : i < v->begin ? i : v->end + (i - v->begin)];
+}
 
 /* The documents of the child that has the fewest. */
 static visit visit_and(const gx_filter *f, const gx_filter_node *n)
@@ -69,6 +94,8 @@ static visit visit_node(const gx_filter *f, uint32_t i)
         v = visit_or(f, i);
     else if (n->kind == GX_FILTER_IDS)
         v.n = n->n_ids;
+    else if (is_other_values(f, n))
+        v = visit_not(f, i);
     if (v.n == ANY) /* most documents, for want of better */
         v.share = 1;
     else if (n->kind != GX_FILTER_OR)
@@ -107,8 +134,8 @@ static void mark(const gx_filter *f, const visit *v, marks *out)
     const gx_filter_node *n = &f->nodes[v->node];
     if (n->kind == GX_FILTER_IDS)
         mark_ids(f, n, out);
-    for (uint64_t at = v->begin; v->order && at < v->end; ++at)
-        set(out, v->order->docids[at]);
+    for (uint64_t at = 0; v->order && at < v->n; ++at)
+        set(out, visited(v, at));
     for (uint32_t c = n->kind == GX_FILTER_OR ? n->first : UINT32_MAX; c != UINT32_MAX; c = f->nodes[c].next) {
         const visit child = visit_node(f, c);
         mark(f, &child, out);
@@ -128,10 +155,22 @@ uint32_t gx_filter_mark(const gx_filter *f, uint32_t *words, bool *groups)
 static bool is_exact(const gx_filter *f, uint32_t i)
 {
     const gx_filter_node *n = &f->nodes[i];
-    bool exact = n->kind == GX_FILTER_RANGE || n->kind == GX_FILTER_IDS || n->kind == GX_FILTER_OR;
+    bool exact =
+        n->kind == GX_FILTER_RANGE || n->kind == GX_FILTER_IDS || n->kind == GX_FILTER_OR || is_other_values(f, n);
     for (uint32_t c = n->first; n->kind == GX_FILTER_OR && exact && c != UINT32_MAX; c = f->nodes[c].next)
         exact = is_exact(f, c);
     return exact;
+}
+
+/* Add docids [begin, end) of the order, if there are any. false: these are too many spans. */
+static bool add_span(const gx_column_order *o, uint64_t begin, uint64_t end, gx_filter_documents *found)
+{
+    if (begin == end)
+        return true;
+    if (found->n_spans == GX_FILTER_SPANS)
+        return false;
+    found->spans[found->n_spans++] = (gx_filter_span){o->docids + begin, (uint32_t)(end - begin)};
+    return true;
 }
 
 /* Add the docids of a visited node. false: they do not lie in orders, or in too many spans. */
@@ -139,13 +178,11 @@ static bool add_spans(const gx_filter *f, const visit *v, gx_filter_documents *f
 {
     const gx_filter_node *n = &f->nodes[v->node];
     bool added = n->kind == GX_FILTER_OR;
-    if (v->order && v->n == 0)
-        return true;
-    if (v->order && found->n_spans < GX_FILTER_SPANS) {
-        found->spans[found->n_spans++] = (gx_filter_span){v->order->docids + v->begin, (uint32_t)v->n};
-        return true;
-    }
-    for (uint32_t c = n->kind == GX_FILTER_OR ? n->first : UINT32_MAX; added && c != UINT32_MAX; c = f->nodes[c].next) {
+    if (v->order && v->outside)
+        return add_span(v->order, 0, v->begin, found) && add_span(v->order, v->end, v->order->n, found);
+    if (v->order)
+        return add_span(v->order, v->begin, v->end, found);
+    for (uint32_t c = added ? n->first : UINT32_MAX; added && c != UINT32_MAX; c = f->nodes[c].next) {
         const visit child = visit_node(f, c);
         added = add_spans(f, &child, found);
     }
@@ -157,7 +194,8 @@ static bool is_one_value(const gx_filter *f, const visit *v)
 {
     const gx_filter_node *n = &f->nodes[v->node];
     uint64_t low, high;
-    return v->order && v->order->starts && gx_filter_range(&f->ix->columns[n->column], n, &low, &high) && low == high;
+    return n->kind == GX_FILTER_RANGE && v->order && v->order->starts &&
+           gx_filter_range(&f->ix->columns[n->column], n, &low, &high) && low == high;
 }
 
 static void find_spans(const gx_filter *f, const visit *v, gx_filter_documents *found)
@@ -168,7 +206,7 @@ static void find_spans(const gx_filter *f, const visit *v, gx_filter_documents *
     }
     const bool one_value = is_one_value(f, v);
     found->rising = one_value;
-    found->repeated = !one_value && (!v->order || f->ix->columns[f->nodes[v->node].column].starts);
+    found->repeated = !one_value && (!v->order || (!v->outside && f->ix->columns[f->nodes[v->node].column].starts));
 }
 
 /* About how many of the visited documents the filter selects: as many as of a sample, but few tell little.
@@ -179,7 +217,7 @@ static uint64_t guess_selected(const gx_filter *f, const visit *v)
     uint8_t keep[SAMPLE];
     const double independent = v->share * f->ix->n_docs / (double)v->n; /* of one visited */
     for (uint32_t i = 0; i < n; ++i)
-        docids[i] = v->order->docids[v->begin + v->n * i / n];
+        docids[i] = visited(v, v->n * i / n);
     gx_filter_test(f, docids, n, keep);
     for (uint32_t i = 0; i < n; ++i)
         n_kept += keep[i];

@@ -8,7 +8,7 @@
 #include "engine/gpuidx_advanced.h"
 #include "engine/random.h"
 #include "query/cpu/search.h"
-#include "query/filter.h"
+#include "query/filter_collect.h"
 #include "query/mask.h"
 #include "query/session.h"
 #include "tests/support/scratch.h"
@@ -380,11 +380,53 @@ static void every_way_finds_what_a_look_at_each_document_does(void **state)
     assert_true(w.others && w.driven && w.spans && w.repeated && w.marked && w.late);
 }
 
+/* The documents that drive a search: those of ranges, of their NOTs, and of ORs of both. */
+static void the_documents_of_rare_filters_are_found(void **state)
+{
+    static bool in[N_DOCS], found_in[N_DOCS];
+    (void)state;
+    for (uint32_t i = 0; i < 300; ++i) {
+        char filter[2000] = "";
+        gx_filter *f;
+        uint64_t n = 0;
+        const bool nots = i % 3 == 0;
+        for (uint32_t c = 0, more = 1 + below(4); c < more; ++c) {
+            const bool negated = nots && below(2);
+            strcat(filter, c ? negated ? " OR NOT " : " OR " : negated ? "NOT " : "");
+            const condition drawn = draw_condition(negated ? below(2) ? R : W : below(N_ATTRIBUTES), filter);
+            if (drawn.id || drawn.has) { /* a mask has these */
+                filter[0] = 0;
+                break;
+            }
+            combine(in, &drawn, negated, c == 0, false);
+        }
+        if (!filter[0])
+            continue;
+        assert_int_equal(gx_filter_open(&f, ix, filter, strlen(filter), NULL, NULL), GX_OK);
+        const gx_filter_documents found = gx_filter_find(f);
+        memset(found_in, 0, sizeof found_in);
+        for (uint32_t s = 0; s < found.n_spans; ++s) {
+            for (uint32_t d = 0; d < found.spans[s].n; ++d, ++n) {
+                assert_true(d == 0 || !found.rising || found.spans[s].docids[d] > found.spans[s].docids[d - 1]);
+                assert_true(found.repeated || !found_in[found.spans[s].docids[d]]);
+                found_in[found.spans[s].docids[d]] = true;
+            }
+        }
+        assert_true(found.exact && found.n == n && (found.n_spans || n == 0));
+        if (memcmp(in, found_in, sizeof in) != 0)
+            fail_msg("case %u: '%s'", i, filter);
+        gx_filter_close(f);
+    }
+}
+
 int main(void)
 {
     if (getenv("GX_TEST_SEED"))
         seed = strtoull(getenv("GX_TEST_SEED"), NULL, 0);
     print_message("seed %llu\n", (unsigned long long)seed);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_way_finds_what_a_look_at_each_document_does)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_documents_of_rare_filters_are_found),
+        cmocka_unit_test(every_way_finds_what_a_look_at_each_document_does),
+    };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
