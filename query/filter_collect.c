@@ -35,9 +35,9 @@ static visit visit_node(const gx_filter *f, uint32_t i);
 /* Whether the documents of a NOT are those of a range's other values: each has one value. */
 static bool is_other_values(const gx_filter *f, const gx_filter_node *n)
 {
-    const gx_filter_node *child = &f->nodes[n->first];
+    const gx_filter_node *child = n->kind == GX_FILTER_NOT ? &f->nodes[n->first] : n;
     const gx_column *c = &f->ix->columns[child->column];
-    return n->kind == GX_FILTER_NOT && child->kind == GX_FILTER_RANGE && !c->starts && !c->present;
+    return child != n && child->kind == GX_FILTER_RANGE && !c->starts && !c->present;
 }
 
 static visit visit_not(const gx_filter *f, uint32_t i)
