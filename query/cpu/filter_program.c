@@ -81,12 +81,14 @@ static outcome test_number(const gx_filter *f, const gx_filter_node *n, gx_cpu_t
     return SOME;
 }
 
-/* The same, or by the documents of a common value. */
+/* The same, or by the documents of a common value, where a document has several: their bits are fewer than the
+ * codes. One value a document takes a byte or two that all filters share, and the cache has them more often. */
 static outcome test_range(const gx_filter *f, const gx_filter_node *n, gx_cpu_test *t)
 {
     gx_column *c = &f->ix->columns[n->column];
     uint64_t low, high;
-    if (gx_filter_range(c, n, &low, &high) && low == high && (t->table = gx_column_get_documents(f->ix, c, low))) {
+    if (c->starts && gx_filter_range(c, n, &low, &high) && low == high &&
+        (t->table = gx_column_get_documents(f->ix, c, low))) {
         t->form = GX_CPU_TEST_DOCID;
         t->share = share_of(c->order->starts[low + 1] - c->order->starts[low], f->ix->n_docs);
         return SOME;
