@@ -38,8 +38,9 @@ typedef struct gx_column_order {
 } gx_column_order;
 
 /* The order of a column, made at its first use: 4 bytes a value, and 4 bytes a different value where
- * there are starts; 8 bytes a value where there are places. A document of several values is there for each
- * of them. It belongs to the column. NULL: no memory. Thread-safe. */
+ * there are starts, or an eighth of a byte a value where there are samples; 8 bytes a value where there are
+ * places. A document of several values is there for each of them. It belongs to the column. NULL: no memory.
+ * Thread-safe. */
 const gx_column_order *gx_column_get_order(const gx_index *ix, gx_column *c);
 void gx_column_free_order(gx_column *c);
 

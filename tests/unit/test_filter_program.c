@@ -87,34 +87,39 @@ static void add_document(gx_builder *b, uint32_t d)
         fail_msg("%s", err.text);
 }
 
-static int open_all(void **state)
+static gx_status build(const char *path)
 {
-    gx_builder *b;
+    gx_builder *b = NULL;
     gx_builder_options o = GX_BUILDER_OPTIONS;
-    gx_engine_options cpu = GX_ENGINE_OPTIONS;
-    if (make_dir(state) != 0 || !(docs = malloc(N_DOCS * sizeof *docs)))
-        return -1;
-    o.path = in_dir("index.gx");
-    o.analyzer = "whitespace";
-    o.attributes = attributes;
     o.n_attributes = N_ATTRIBUTES;
-    if (gx_builder_open(&b, &o, NULL) != GX_OK)
-        return -1;
-    for (uint32_t d = 0; d < N_DOCS; ++d) {
+    o.attributes = attributes;
+    o.analyzer = "whitespace";
+    o.path = path;
+    gx_status st = gx_builder_open(&b, &o, NULL);
+    for (uint32_t d = 0; d < N_DOCS && st == GX_OK; ++d) {
         draw_document(&docs[d], d);
         add_document(b, d);
     }
-    const gx_status st = gx_builder_finish(b, NULL);
+    st = st == GX_OK ? gx_builder_finish(b, NULL) : st;
     gx_builder_abort(b);
+    return st;
+}
+
+static int open_all(void **state)
+{
+    gx_engine_options cpu = GX_ENGINE_OPTIONS;
     cpu.kind = GX_ENGINE_CPU;
-    return st || gx_index_open(&ix, in_dir("index.gx"), NULL, NULL) || gx_engine_open(&en, ix, &cpu, NULL);
+    docs = malloc(N_DOCS * sizeof *docs);
+    if (!docs || make_dir(state) != 0 || build(in_dir("index.gx")) != GX_OK)
+        return -1;
+    return gx_index_open(&ix, in_dir("index.gx"), NULL, NULL) || gx_engine_open(&en, ix, &cpu, NULL);
 }
 
 static int close_all(void **state)
 {
+    free(docs);
     gx_engine_close(en);
     gx_index_close(ix);
-    free(docs);
     return remove_dir(state);
 }
 
