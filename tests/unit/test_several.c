@@ -11,7 +11,7 @@
 #include "index/attribute_order.h"
 #include "index/build/writer.h"
 #include "index/check.h"
-#include "query/filter.h"
+#include "query/filter_collect.h"
 #include "query/mask.h"
 #include "tests/support/attribute_index.h"
 #include "tests/support/index_image.h"
