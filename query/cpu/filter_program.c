@@ -145,26 +145,41 @@ typedef struct maker {
     const gx_filter *f;
     gx_cpu_program *p;
     uint32_t free; /* tests [free, GX_CPU_TESTS) are made: the last first, since each knows what follows it */
+    bool sets;     /* the clause's sets have tables: there is one for each */
 } maker;
 
-/* How many tests a node takes. */
-static uint32_t count_tests(const gx_filter *f, uint32_t i)
+/* The column of the set that an OR has, as column_of_set, if sets have tables. */
+static uint32_t set_of(const maker *m, const gx_filter_node *n)
 {
-    const gx_filter_node *n = &f->nodes[i];
-    uint32_t sum = 0;
-    switch (n->kind) {
-    case GX_FILTER_AND:
-    case GX_FILTER_OR:
-    case GX_FILTER_NOT:
-        sum = column_of_set(f, n) != UINT32_MAX;
-        for (uint32_t c = n->first; c != UINT32_MAX && sum < NOT_TESTED; c = f->nodes[c].next)
-            sum += is_in_set(f, c, column_of_set(f, n)) ? 0 : count_tests(f, c);
-        return sum;
-    case GX_FILTER_IDS:
-        return n->ids || n->n_ids > GX_CPU_TESTS ? NOT_TESTED : n->n_ids;
-    default:
-        return has_codes(f, n) ? 1 : NOT_TESTED;
-    }
+    return m->sets ? column_of_set(m->f, n) : UINT32_MAX;
+}
+
+/* How many tests a node takes at most, at least 1; *n_sets of them are tables. */
+static uint32_t count_tests(const maker *m, uint32_t i, uint32_t *n_sets)
+{
+    const gx_filter_node *n = &m->f->nodes[i];
+    if (n->kind == GX_FILTER_IDS)
+        return n->ids || n->n_ids > GX_CPU_TESTS ? NOT_TESTED : n->n_ids ? n->n_ids : 1;
+    if (n->kind == GX_FILTER_RANGE || n->kind == GX_FILTER_HAS)
+        return has_codes(m->f, n) ? 1 : NOT_TESTED;
+    const uint32_t set = set_of(m, n);
+    uint32_t sum = set != UINT32_MAX;
+    *n_sets += sum;
+    for (uint32_t c = n->first; c != UINT32_MAX && sum < NOT_TESTED; c = m->f->nodes[c].next)
+        sum += is_in_set(m->f, c, set) ? 0 : count_tests(m, c, n_sets);
+    return sum;
+}
+
+/* Whether there is room for a node's tests; m->sets becomes whether its sets have tables. */
+static bool has_room(maker *m, uint32_t node)
+{
+    uint32_t n_sets = 0;
+    m->sets = true;
+    const uint32_t n = count_tests(m, node, &n_sets);
+    if (n_sets <= GX_CPU_TABLES - m->p->n_tables)
+        return n <= m->free;
+    m->sets = false;
+    return count_tests(m, node, &n_sets) <= m->free;
 }
 
 static uint32_t add(maker *m, gx_cpu_test t, uint32_t met, uint32_t unmet)
@@ -184,6 +199,14 @@ static uint32_t add_ids(maker *m, const gx_filter_node *n, uint32_t met, uint32_
 
 static uint32_t make(maker *m, uint32_t i, uint32_t met, uint32_t unmet);
 
+static void set_bits(uint32_t *table, uint32_t first, uint32_t last)
+{
+    for (uint32_t w = first / 32; w <= last / 32; ++w) {
+        const uint32_t low = w == first / 32 ? first % 32 : 0, high = w == last / 32 ? last % 32 : 31;
+        table[w] |= UINT32_MAX << low & UINT32_MAX >> (31 - high);
+    }
+}
+
 /* The test of all conditions of an OR that are ranges of that column. */
 static uint32_t add_set(maker *m, const gx_filter_node *n, uint32_t column, uint32_t met, uint32_t unmet)
 {
@@ -195,8 +218,7 @@ static uint32_t add_set(maker *m, const gx_filter_node *n, uint32_t column, uint
             continue;
         if (!set.values)
             memset(table, 0, (t.width == 1 ? UINT8_MAX + 1 : UINT16_MAX + 1) / 8);
-        for (uint32_t i = t.low; i <= t.low + t.span; ++i)
-            table[i / 32] |= UINT32_C(1) << i % 32;
+        set_bits(table, t.low, t.low + t.span);
         t.share += set.share;
         set = t;
     }
@@ -209,22 +231,21 @@ static uint32_t add_set(maker *m, const gx_filter_node *n, uint32_t column, uint
     return add(m, set, met, unmet);
 }
 
-/* AND and OR: from the last child to the first. There are at most as many as tests, and constants. */
+/* AND and OR: from the last child to the first. Those that are not of the set take a test each at least, so they are
+ * not many. */
 static uint32_t make_series(maker *m, const gx_filter_node *n, uint32_t met, uint32_t unmet)
 {
     const bool conjunction = n->kind == GX_FILTER_AND;
-    const uint32_t set = m->p->n_tables < GX_CPU_TABLES ? column_of_set(m->f, n) : UINT32_MAX;
-    uint32_t next = conjunction ? met : unmet, end = UINT32_MAX;
+    const uint32_t set = set_of(m, n);
+    uint32_t next = conjunction ? met : unmet, others[GX_CPU_TESTS], n_others = 0;
     if (set != UINT32_MAX)
         next = add_set(m, n, set, met, next);
-    while (end != n->first) {
-        uint32_t last = n->first;
-        while (m->f->nodes[last].next != end)
-            last = m->f->nodes[last].next;
-        if (!is_in_set(m->f, last, set))
-            next = conjunction ? make(m, last, next, unmet) : make(m, last, met, next);
-        end = last;
+    for (uint32_t c = n->first; c != UINT32_MAX; c = m->f->nodes[c].next) {
+        if (!is_in_set(m->f, c, set))
+            others[n_others++] = c;
     }
+    while (n_others--)
+        next = conjunction ? make(m, others[n_others], next, unmet) : make(m, others[n_others], met, next);
     return next;
 }
 
@@ -283,7 +304,7 @@ static float share_of_tests(const gx_cpu_program *p, uint32_t first, uint32_t en
 static bool add_clause(maker *m, uint32_t node)
 {
     const uint32_t end = m->free;
-    if (count_tests(m->f, node) > m->free || m->p->n_clauses == GX_CPU_TESTS)
+    if (m->p->n_clauses == GX_CPU_TESTS || !has_room(m, node))
         return false;
     const uint32_t first = make(m, node, GX_CPU_YES, GX_CPU_NO);
     m->p->clauses[m->p->n_clauses++] =
@@ -308,7 +329,7 @@ bool gx_cpu_program_make(gx_cpu_program *out, const gx_filter *f, uint32_t first
 {
     const gx_filter_node *root = &f->nodes[f->root];
     const uint32_t child = root->kind == GX_FILTER_AND ? root->first : f->root;
-    maker m = {f, out, GX_CPU_TESTS};
+    maker m = {f, out, GX_CPU_TESTS, true};
     bool whole = true;
     out->n_clauses = out->n_tables = 0;
     for (uint32_t i = child; i != UINT32_MAX; i = f->nodes[i].next) {

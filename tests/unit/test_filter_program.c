@@ -337,6 +337,28 @@ static void compare(searchers *all, const gx_plan *given, const gx_filter *f, co
     }
 }
 
+/* More ORs on one column each than there are tables, the last of them with more conditions than a clause has tests:
+ * `(r:0 OR r:1 OR ..) AND NOT (kind:.. OR ..) AND ..`. */
+static void draw_sets(char *text, bool *in)
+{
+    static bool other[N_DOCS];
+    text[0] = 0;
+    for (uint32_t n = 3 + below(4), i = 0; i < n; ++i) {
+        const uint32_t of = below(2) ? R : KIND, m = 3 + below(i + 1 < n ? 3 : 20);
+        const bool negated = below(2);
+        strcat(text, i == 0 ? "" : " AND ");
+        strcat(text, negated ? "NOT (" : "(");
+        for (uint32_t j = 0; j < m; ++j) {
+            strcat(text, j ? " OR " : "");
+            const condition c = draw_condition(of, text);
+            combine(other, &c, false, j == 0, false);
+        }
+        strcat(text, ")");
+        for (uint32_t d = 0; d < N_DOCS; ++d)
+            in[d] = (i == 0 || in[d]) && other[d] != negated;
+    }
+}
+
 static void every_way_finds_what_a_look_at_each_document_does(void **state)
 {
     static bool in[N_DOCS];
@@ -355,7 +377,10 @@ static void every_way_finds_what_a_look_at_each_document_does(void **state)
         gx_plan plan;
         gx_error err = {0};
         char query[100];
-        draw_filter(filter, in);
+        if (i % 8)
+            draw_filter(filter, in);
+        else
+            draw_sets(filter, in);
         memset(words, 0, sizeof words);
         for (uint32_t d = 0; d < N_DOCS; ++d) {
             words[d / 64] |= (uint64_t)in[d] << d % 64;
