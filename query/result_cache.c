@@ -92,7 +92,7 @@ static uint32_t write_key(const gx_plan *p, uint32_t *words)
     words[n++] = p->block_budget;
     words[n++] = bits_of(p->norm.c0);
     words[n++] = bits_of(p->norm.c1);
-    words[n++] = p->norm.lossy;
+    words[n++] = (uint32_t)p->norm.lossy | (uint32_t)p->fill << 1;
     words[n++] = (uint32_t)p->exponent;
     words[n++] = p->initial_threshold;
     words[n++] = (uint32_t)mask;

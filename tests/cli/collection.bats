@@ -253,6 +253,22 @@ for line in sys.stdin:
     exits 0
 }
 
+@test "a result cache knows queries whose conditions alone match from those that need a word" {
+    for p in 1 2; do
+        seq 60 | awk -v p=$p '{ printf "{\"id\": \"%d-%d\", \"text\": \"%s\", \"year\": %d}\n", p, $1,
+                              $1 % 10 ? "b c" : "a b", 2000 + $1 % 3 }' >$p.jsonl
+        "$GPUIDX" build -q --analyzer=whitespace --attr=year:int $p.jsonl -o $p.gx
+    done
+    "$GPUIDX" collect -q 1.gx 2.gx -o c
+    printf '%s\t%s\n' 1 '+year:2000 a' 2 'a AND year:2000' 3 '+year:2000 a' >log.tsv
+    for join in never always; do
+        ask replay -q --engine=cpu --syntax=boolean --batch=1 --join=$join -k 100 --result-cache=1M c log.tsv \
+            --run=$join.run
+        exits 0
+        [ "$(cut -d' ' -f1 $join.run | uniq -c | tr -s ' ')" = $' 40 1\n 4 2\n 40 3' ]
+    done
+}
+
 @test "a query that waits for its next line sees the commits in between" {
     parts
     rm -f in
