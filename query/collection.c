@@ -420,7 +420,6 @@ static gx_status bind_parts(gx_part_plans **out, const gx_index *ix, gx_query_pl
         p->plans[i].mask = NULL;
         p->plans[i].coarse_bounds = true;
         p->plans[i].approximate = 0; /* passes are those of the whole */
-        p->plans[i].block_budget = share_of_budget(p->plans[i].block_budget, ix->parts, i);
     }
     *out = p;
     return GX_OK;
@@ -649,6 +648,16 @@ static const gx_plan *plan_of_part(const gx_plan *plans, gx_part_plans *const *i
     return !instead && plans[i].terms ? &plans[i] : NULL; /* a plan of the only part */
 }
 
+/* How the plan of the whole is searched may have been changed since its parts' plans were made. */
+static void search_as(gx_plan *plan, const gx_plan *whole, const gx_parts *parts, uint32_t p)
+{
+    plan->prune = whole->prune;
+    plan->algorithm = whole->algorithm;
+    plan->recursion = whole->recursion;
+    plan->threshold_factor = whole->threshold_factor;
+    plan->block_budget = share_of_budget(whole->block_budget, parts, p);
+}
+
 /* Search part p for the plans, or for those of `instead`, from what earlier parts have found. */
 static gx_status run_part(gx_part_sessions *s, uint32_t p, const gx_plan *plans, gx_part_plans *const *instead,
                           uint32_t n, gx_hits *hits, gx_error *err)
@@ -664,6 +673,7 @@ static gx_status run_part(gx_part_sessions *s, uint32_t p, const gx_plan *plans,
         *plan = *of;
         plan->base = 0; /* it is added to the docids of the whole */
         plan->approximate = 0;
+        search_as(plan, &plans[i], s->e->ix->parts, p);
         if (plan->k > plans[i].k) /* the part has more documents, deleted ones, than the collection has live ones */
             plan->k = plans[i].k;
         give_documents(s, &plans[i], p, plan);

@@ -332,6 +332,47 @@ EOF
     exits 2
 }
 
+@test "the recall of a collection whose parts are searched apart is that of its run" {
+    "$GPUIDX" generate -q --shape=splade --documents=3000 --queries=40 --format=vectors --seed=4 -o s
+    python3 - <<'EOF'
+import json
+lines = [json.loads(line) for line in open("s.jsonl")]
+for part in range(3): # whole weights up to 255 in each, so that all have the same unit
+    with open(f"{part}.jsonl", "w") as f:
+        for i, doc in enumerate(lines[part * 1000:][:1000]):
+            doc["vector"] = {t: min(255, max(1, round(90 * w))) for t, w in doc["vector"].items()}
+            if i == 0:
+                doc["vector"]["most"] = 255
+            print(json.dumps(doc), file=f)
+EOF
+    for i in 0 1 2; do "$GPUIDX" build -qf vectors $i.jsonl -o $i.gx; done
+    "$GPUIDX" collect -q 0.gx 1.gx 2.gx -o c
+    ask replay -q --engine=cpu --join=never c s.queries.jsonl --run=all.run
+    for dial in blocks:3 threshold:20 terms:0.5; do
+        ask replay -q --engine=cpu --join=never c s.queries.jsonl --approximate=$dial --run=some.run --force \
+            --verify --report=r.json
+        exits 0
+        python3 - <<'EOF'
+import json
+def run(name):
+    found = {}
+    for line in open(name):
+        f = line.split()
+        found.setdefault(f[0], set()).add(f[2])
+    return found
+exact, some = run("all.run"), run("some.run")
+recall = sum(len(exact[q] & some.get(q, set())) / len(exact[q]) for q in exact) / len(exact)
+v = json.load(open("r.json"))["verify"]
+assert recall < 1 and abs(v["recall"] - recall) < 1e-6, (v, recall)
+EOF
+        rm r.json
+    done
+    # the measurement of algorithms knows single files alone, and says so
+    ask bench query --engine=cpu c s.queries.jsonl
+    exits 3
+    complains 'is a collection'
+}
+
 @test "approximate answers have exact scores, are those of a collection's parts, and their recall is told" {
     "$GPUIDX" generate -q --shape=splade --documents=4000 --queries=60 --format=vectors --seed=3 -o s
     "$GPUIDX" build -qf vectors s.jsonl -o s.gx

@@ -193,6 +193,11 @@ static int open_queries(query_bench *b, const cli_args *a, gx_index **ix, gx_syn
     }
     if ((code = cli_open_index(ix, a, a->argv[0])))
         return code;
+    if (gx_index_n_parts(*ix) > 1)
+        return cli_fail(GX_EINPUT,
+                        "%s is a collection, of which bench query cannot count what is read; "
+                        "`gpuidx recode COLLECTION -o FILE` makes one index of it",
+                        a->argv[0]);
     b->ix = *ix;
     if (read_log(b, a->argv[1], most, &err))
         return cli_fail_error(&err);
