@@ -695,9 +695,10 @@ typedef struct gx_query_options {
      * leaves out its lightest terms, as many as have at most this share of the weight of all its
      * terms, and finds its best 2 k + 40 documents without them. Of these it returns the best k by
      * all terms. Scores are exact, and all engines give the same answer. Nothing is promised of how
-     * many of the k best are found: gx_replay tells. AND, AND-then-OR, prune = false, and an OR whose
-     * first pass finds fewer than k documents, are exact. It is meant for the CPU engine: of a GPU's
-     * answers a thread of the host ranks the documents found, which takes longer than exact answers. */
+     * many of the k best are found: gx_replay tells. AND, AND-then-OR and prune = false are exact. An OR
+     * whose first pass finds fewer than k documents is searched by all its terms, as the two options
+     * below say. It is meant for the CPU engine: of a GPU's answers a thread of the host ranks the
+     * documents found, which takes longer than exact answers. */
     float approximate;
     /* Two more ways to give up some of the answer of an OR for speed, on the CPU engine. They combine with each
      * other and with approximate, whose first pass is then searched so. The engine knows upper bounds of the

@@ -11,7 +11,8 @@
  * can be missing is a document.
  *
  * Answered exactly all the same: AND and AND-then-OR; a plan whose prune is false; a query of which
- * no term is light enough to be left out; and one whose first pass finds fewer than k documents.
+ * no term is light enough to be left out. One whose first pass finds fewer than k documents is searched
+ * by all terms.
  *
  * After Lassance, Dejean, Clinchant and Tonellotto, "Two-Step SPLADE: Simple, Efficient and Effective
  * Approximation of SPLADE" (ECIR 2024).

@@ -83,10 +83,11 @@ typedef struct gx_plan {
     void *user;
 } gx_plan;
 
-/* Whether the CPU engine is to answer the plan by a greater threshold, or of some blocks alone. */
+/* Whether the CPU engine is to answer the plan by a greater threshold, or of some blocks alone. A plan that is to be
+ * filled is not: what blocks that are left out have would be given a score of 0. */
 static inline bool gx_plan_skips_blocks(const gx_plan *plan)
 {
-    return plan->prune && (plan->threshold_factor > 1 || plan->block_budget);
+    return plan->prune && !plan->fill && (plan->threshold_factor > 1 || plan->block_budget);
 }
 
 struct gx_index;

@@ -417,7 +417,7 @@ static gx_status choose_best(gx_session *s, const gx_plan *plan, const gx_plan *
     return GX_OK;
 }
 
-/* The plans of which a first pass has found too little, exactly. */
+/* The plans of which a first pass has found too little, by all terms. */
 static gx_status run_again(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, const gx_two_passes *passes,
                            gx_error *err)
 {

@@ -130,8 +130,10 @@
      "are left out whose upper bound is below 1.2 times (1 to 100) the `k`-th best score so far. `blocks:50`: only " \
      "the 50 blocks of 256 neighbouring documents with the greatest upper bounds are searched, so that the time " \
      "has a limit. For 10 results `terms` saves most, with or without the others; for 1,000 `blocks` does. Scores " \
-     "are exact; which documents are found is not promised: `gpuidx replay --verify` tells the recall. Use it on " \
-     "the CPU; a GPU is faster with exact answers, and knows `terms` alone"}, \
+     "are exact; which documents are found is not promised: `gpuidx replay --verify` tells the recall. It is for " \
+     "long queries, of 6 weights or 16 words and more: shorter ones are answered exactly in less time. " \
+     "`threshold` and `blocks` mean nothing with an `--algorithm` other than `auto` and `block-max`. Use it on the " \
+     "CPU; a GPU is faster with exact answers, and knows `terms` alone"}, \
     {"engine", 0, CLI_CHOICE, CLI_SEARCH_ENGINES, "auto", \
      "where to search; `auto` takes a GPU where one can be used that has room for the index, if need be without its " \
      "lists (`--resident`), else the CPU; `hybrid` lets both " \
