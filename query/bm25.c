@@ -48,7 +48,7 @@ static const gx_preset_info presets[GX_N_PRESETS] = {
                            1.2f, 0.75f, idf_robertson, true, false, false},
     [GX_BM25_LUCENE_LOSSY] = {"bm25:lucene-lossy", LUCENE_FORMULA ", dl in Lucene's one-byte code", 0.9f, 0.4f,
                               idf_lucene, false, true, false},
-    [GX_IMPACT] = {"impact", "tf", 0, 0, idf_none, false, false, true},
+    [GX_IMPACT] = {"impact", "tf * unit", 0, 0, idf_none, false, false, true},
 };
 
 const gx_preset_info *gx_preset_get(gx_preset p)

@@ -34,6 +34,14 @@ static int export_attributes(const cli_args *a, const char *path)
     return st ? stop_fail(&err) : stop_done(path);
 }
 
+static void note_impacts(const gx_index *ix)
+{
+    gx_index_stats stats = {.size = sizeof stats};
+    gx_index_get_stats(ix, &stats);
+    if (stats.impacts)
+        cli_warn("ds2i has no place for the unit of impacts (gpuidx info tells it); import the files with --impacts");
+}
+
 static int run(const cli_args *a)
 {
     gx_error err = {0};
@@ -62,6 +70,8 @@ static int run(const cli_args *a)
         return cli_usage(a, "--output: %s is what is exported; give another name", output);
     if (gx_index_open(&ix, a->argv[0], NULL, &err))
         return cli_fail_error(&err);
+    if (!ciff)
+        note_impacts(ix);
     const gx_export_options opt = options_of(a);
     stop_on_signals();
     gx_status st = attributes ? gx_attributes_export(ix, attributes, &opt, &err) : GX_OK;

@@ -448,6 +448,11 @@ static bool vector(scan *j)
     return true;
 }
 
+static bool is_vector(gx_span name)
+{
+    return name.n == 6 && memcmp(name.p, "vector", 6) == 0;
+}
+
 static bool member(scan *j, object_values *fields)
 {
     gx_span name, value = {0};
@@ -455,7 +460,7 @@ static bool member(scan *j, object_values *fields)
     char *const name_at = j->p;
     if (!key(j, &name))
         return false;
-    if (j->source->format == GX_SOURCE_VECTORS && name.n == 6 && memcmp(name.p, "vector", 6) == 0)
+    if (j->source->format == GX_SOURCE_VECTORS && is_vector(name))
         return vector(j);
     const uint32_t attribute = gx_source_find_attribute(j->source, name.p, name.n);
     if (attribute < j->source->opt.n_attributes)
@@ -469,6 +474,9 @@ static bool member(scan *j, object_values *fields)
     }
     if (!begin_value(j, &kind, &value))
         return false;
+    if (role == GX_COLUMN_NONE && kind == '{' && is_vector(name) && !j->source->opt.fields)
+        return fail_json(j, "a vector, whose weights text has no place for: give --format=vectors, or name the fields "
+                            "of text alone, as in --fields=text=contents");
     if (role == GX_COLUMN_NONE)
         return (kind != '{' && kind != '[') || skip_nested(j, kind);
     fields->seen[f] = true;
