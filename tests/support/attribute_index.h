@@ -3,6 +3,7 @@
 #define GX_TESTS_SUPPORT_ATTRIBUTE_INDEX_H
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "index/build/columns.h"
 #include "index/build/writer.h"
@@ -39,6 +40,17 @@ static inline void write_attribute_index(const char *path, const attribute_index
         fail_msg("%s", err.text);
     gx_writer_close(w);
     gx_columns_close(opt.columns);
+}
+
+/* Where the golden file of that name lies; valid until the next call. */
+static inline const char *golden_file(const char *name)
+{
+    static char path[512];
+    const char *folder = getenv("GX_TEST_DATA");
+    if (!folder)
+        fail_msg("GX_TEST_DATA does not name the folder of golden files; meson test sets it");
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
 }
 
 #endif

@@ -208,17 +208,10 @@ static void write_golden(const char *path)
     write_attribute_index(path, &(attribute_index){attributes, NULL, N_ATTRIBUTES, 70, set_golden});
 }
 
-static const char *golden_path(void)
-{
-    static char path[512];
-    snprintf(path, sizeof path, "%s/attributes.gx", getenv("GX_TEST_DATA"));
-    return path;
-}
-
 static void the_golden_file_stays(void **state)
 {
     (void)state;
-    check_golden_file(golden_path(), write_golden);
+    check_golden_file(golden_file("attributes.gx"), write_golden);
 }
 
 /* ---- through a builder and back ---- */
@@ -656,7 +649,7 @@ static void damage(const image *im, int which)
 static void hostile_sections_are_refused(void **state)
 {
     (void)state;
-    check_damages(golden_path(), damage, &(damages){19, 22, 33, "section ATT"});
+    check_damages(golden_file("attributes.gx"), damage, &(damages){19, 22, 33, "section ATT"});
 }
 
 int main(void)

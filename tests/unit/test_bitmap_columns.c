@@ -68,17 +68,10 @@ static void write_golden(const char *path)
     write_attribute_index(path, &(attribute_index){attributes, golden_options, N_ATTRIBUTES, GOLDEN_DOCS, set_golden});
 }
 
-static const char *golden_path(void)
-{
-    static char path[512];
-    snprintf(path, sizeof path, "%s/bitmaps.gx", getenv("GX_TEST_DATA"));
-    return path;
-}
-
 static void the_golden_file_stays(void **state)
 {
     (void)state;
-    check_golden_file(golden_path(), write_golden);
+    check_golden_file(golden_file("bitmaps.gx"), write_golden);
 }
 
 /* The golden file has every form and encoding. A change that leaves one out fails here. */
@@ -88,7 +81,7 @@ static void the_golden_file_has_every_form(void **state)
     gx_error err = {0};
     uint32_t forms[3] = {0}, long_columns = 0;
     (void)state;
-    assert_int_equal(gx_index_open(&ix, golden_path(), NULL, &err), GX_OK);
+    assert_int_equal(gx_index_open(&ix, golden_file("bitmaps.gx"), NULL, &err), GX_OK);
     for (uint32_t i = 0; i < ix->n_columns; ++i)
         for (uint32_t c = 0; c < ix->columns[i].bitmaps.n_columns; ++c) {
             const gx_bitmap_entry e = ix->columns[i].bitmaps.directory[c];
@@ -568,7 +561,7 @@ static void damage(const image *im, int which)
 static void hostile_sections_are_refused(void **state)
 {
     (void)state;
-    check_damages(golden_path(), damage, &(damages){OF_HEADER, OF_STRUCTURE, OF_CONTENTS, "section ATTB"});
+    check_damages(golden_file("bitmaps.gx"), damage, &(damages){OF_HEADER, OF_STRUCTURE, OF_CONTENTS, "section ATTB"});
 }
 
 int main(void)

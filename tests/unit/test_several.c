@@ -103,17 +103,10 @@ static void write_golden(const char *path)
     write_attribute_index(path, &(attribute_index){attributes, golden_options, N_ATTRIBUTES, GOLDEN_DOCS, set_golden});
 }
 
-static const char *golden_path(void)
-{
-    static char path[512];
-    snprintf(path, sizeof path, "%s/several.gx", getenv("GX_TEST_DATA"));
-    return path;
-}
-
 static void the_golden_file_stays(void **state)
 {
     (void)state;
-    check_golden_file(golden_path(), write_golden);
+    check_golden_file(golden_file("several.gx"), write_golden);
 }
 
 /* ---- through a builder and back ---- */
@@ -629,7 +622,7 @@ static void damage(const image *im, int which)
 static void hostile_sections_are_refused(void **state)
 {
     (void)state;
-    check_damages(golden_path(), damage, &(damages){OF_HEADER, OF_STRUCTURE, N_DAMAGES, "section ATT"});
+    check_damages(golden_file("several.gx"), damage, &(damages){OF_HEADER, OF_STRUCTURE, N_DAMAGES, "section ATT"});
 }
 
 int main(void)
