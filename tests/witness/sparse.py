@@ -2,10 +2,11 @@
 """Time the CPU engine against BMP, Seismic and PISA on learned sparse weights, on one core, in one run.
 
     tests/witness/sparse.py --index INDEX.gx --queries QUERIES.txt --dir DIR [--limit N] [--rounds N] [--peers LIST]
+        [--bmp SIZES] [--postings N] [--settings LIST] [--k K..]
 
 INDEX.gx holds impacts (`gpuidx build -f csr`, `gpuidx import --impacts`), its documents reordered (`gpuidx reorder`):
 all sides have the same documents in the same order. QUERIES.txt has a query a line, a term repeated as often as it
-weighs. What the others index is made in DIR if it is not there. BMP needs some 3 KB of memory a document for that;
+weighs. What the others index is made in DIR if it is not there. BMP needs 7 to 10 KB of memory a document for that;
 Seismic keeps --postings postings a list on average, of which 3,500 is its own choice for 8.8 million documents.
 
 Processor time, of every query its fastest round; a call from Python is part of a peer's time, some tens of
@@ -19,8 +20,10 @@ import collections
 import contextlib
 import glob
 import importlib
+import multiprocessing
 import os
 import re
+import shutil
 import subprocess
 import time
 
@@ -36,23 +39,6 @@ SETTINGS = (["terms:%g" % x for x in (0.2, 0.3, 0.35, 0.4, 0.45, 0.5)] +
 DEEP_SETTINGS = "terms:0.2 threshold:1.1 threshold:1.2 threshold:1.3 blocks:80 blocks:120 blocks:160".split()
 BMP_SETTINGS = (0.9, 1.0), (0.8, 1.0), (0.7, 1.0), (1.0, 0.6), (0.8, 0.6), (0.7, 0.4)  # alpha, beta
 SEISMIC_SETTINGS = (3, 0.9), (4, 0.9), (5, 0.9), (5, 0.8), (8, 0.9), (10, 0.9), (10, 0.7), (20, 0.8)  # cut, heap
-
-
-def vectors(stem):
-    """Of each document its terms and weights, from ds2i's files."""
-    docs, freqs = (np.fromfile(stem + end, dtype="<u4") for end in (".docs", ".freqs"))
-    terms = open(stem + ".terms", encoding="utf-8").read().split("\n")[:-1]
-    lists, at, begin = [], 2, 0
-    while at < len(docs):
-        n = int(docs[at])
-        lists.append((docs[at + 1:at + 1 + n], freqs[begin + 1:begin + 1 + n]))
-        at, begin = at + 1 + n, begin + 1 + n
-    docids = np.concatenate([d for d, _ in lists])
-    weights = np.concatenate([w for _, w in lists]).astype(np.float32)
-    numbers = np.repeat(np.arange(len(lists)), [len(d) for d, _ in lists])
-    order = np.argsort(docids, kind="stable")
-    ends = np.cumsum(np.bincount(docids, minlength=int(docs[1])))
-    return np.array(terms), numbers[order], weights[order], ends
 
 
 def bench(a, k, approximate):
@@ -123,7 +109,7 @@ def show(name, k, times, found):
 def bmp(a, k, queries, answers):
     from bmp import Searcher, ciff2bmp
     ciff = os.path.join(a.dir, "index.ciff")
-    for size in 32, 8:
+    for size in a.bmp:
         path = os.path.join(a.dir, "bmp%d" % size)
         if not os.path.exists(path):
             if not os.path.exists(ciff):
@@ -155,15 +141,51 @@ def names(path):
         return file.read().split("\n")[:-1]
 
 
-def write_vectors(stem, path):
-    """Seismic's own form: the number of documents; of each its number of terms, the terms, the weights."""
-    _, numbers, weights, ends = vectors(stem)
-    numbers, weights, begin = numbers.astype("<u4"), weights.astype("<f4"), 0
+def postings(stem):
+    """Of each term its docids and weights, from ds2i's files, which are mapped."""
+    docs, freqs = (np.memmap(stem + end, dtype="<u4", mode="r") for end in (".docs", ".freqs"))
+    docs_at, freqs_at = 2, 0
+    while docs_at < len(docs):
+        size = int(docs[docs_at])
+        docs_at, freqs_at = docs_at + 1, freqs_at + 1
+        yield np.asarray(docs[docs_at:docs_at + size]), np.asarray(freqs[freqs_at:freqs_at + size])
+        docs_at, freqs_at = docs_at + size, freqs_at + size
+
+
+def write_range(stem, begin, end, path):
+    """Write the vectors of documents begin to end - 1: of each its number of terms, the terms, the weights."""
+    lists = list(postings(stem))
+    parts = [slice(*np.searchsorted(docs, (begin, end))) for docs, _ in lists]
+    counts = np.zeros(end - begin, np.uint32)
+    for (docs, _), part in zip(lists, parts):
+        counts[docs[part] - begin] += 1
+    place = np.cumsum(2 * counts.astype(np.int64) + 1)
+    out = np.empty(place[-1], "<u4")
+    place -= 2 * counts.astype(np.int64) + 1
+    out[place] = counts
+    place += 1
+    for term, ((docs, freqs), part) in enumerate(zip(lists, parts)):
+        of = docs[part] - begin
+        at = place[of]
+        out[at] = term
+        out.view("<f4")[at + counts[of]] = freqs[part]
+        place[of] = at + 1
+    out.tofile(path)
+
+
+def write_vectors(stem, path, documents=200000):
+    """Seismic's own form: the number of documents; of each its number of terms, the terms, the weights. From ds2i's
+    files, by all processors."""
+    n = int(np.fromfile(stem + ".docs", "<u4", 2)[1])
+    ranges = [(i, min(i + documents, n)) for i in range(0, n, documents)]
+    with multiprocessing.Pool() as pool:
+        pool.starmap(write_range, [(stem, *r, "%s.%d" % (path, r[0])) for r in ranges])
     with open(path, "wb") as file:
-        file.write(np.uint32(len(ends)).tobytes())
-        for end in ends:
-            file.write(np.uint32(end - begin).tobytes() + numbers[begin:end].tobytes() + weights[begin:end].tobytes())
-            begin = end
+        file.write(np.uint32(n).tobytes())
+        for begin, _ in ranges:
+            with open("%s.%d" % (path, begin), "rb") as part:
+                shutil.copyfileobj(part, file, 1 << 24)
+            os.unlink("%s.%d" % (path, begin))
 
 
 def seismic(a, k, queries, answers):
@@ -224,7 +246,9 @@ def main():
     parser.add_argument("--limit", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peers", default="bmp,seismic,pisa")
+    parser.add_argument("--bmp", type=int, nargs="+", default=[32, 8], help="the documents of a block of BMP's")
     parser.add_argument("--postings", type=int, default=3500)
+    parser.add_argument("--settings", help="our values of --approximate, spaces between; without it many")
     parser.add_argument("--k", type=int, nargs="+", default=[10, 1000])
     a = parser.parse_args()
     os.makedirs(a.dir, exist_ok=True)
@@ -235,7 +259,7 @@ def main():
     for k in a.k:
         times, answers = ours(a, k)
         show("gpuidx, exact", k, times, 1)
-        for setting in SETTINGS if k == 10 else DEEP_SETTINGS:
+        for setting in a.settings.split() if a.settings else SETTINGS if k == 10 else DEEP_SETTINGS:
             show("gpuidx, " + setting, k, *bench(a, k, setting))
         for peer in a.peers.split(","):
             {"bmp": bmp, "seismic": seismic, "pisa": pisa}[peer](a, k, queries, answers)
