@@ -3,18 +3,19 @@
  *
  *   bench_long [--shape=splade|unicoil|inference-free] [--docs=N] [--scattered] [--seed=N]
  *   bench_long --index=FILE --log=FILE [--times=N]
- *              [--queries=N] [--terms=N,..] [--k=N,..] [--algorithm=auto|block-max] [--runs=N]
- *              [--sessions=N] [--check=N] [--alone=N] [--scatter-add=N] [--map-memory=BYTES]
- *              [--codec=NAME] [--engine=gpu|cpu] [--approximate='X;..']
+ *              [--queries=N] [--terms=N,..] [--k=N,..] [--algorithm=auto,block-max] [--groups=N]
+ *              [--runs=N] [--sessions=N] [--check=N] [--alone=N] [--scatter-add=N]
+ *              [--map-memory=BYTES,..] [--codec=NAME] [--engine=gpu|cpu] [--approximate='X;..']
  *
  * Without --index the collection is generated (tools/bench/sparse_collection.h), documents by their
- * places unless --scattered. With it, the lists of FILE are taken --times times, one after the other,
- * and a query is a line of the log: its first --terms different terms that the index has. 0 terms:
- * all of them. --scatter-add: so many queries by the plain way (tools/bench/scatter_add.h), too. On the
- * CPU a session is a thread, and queries/s without sessions are those of one thread. GX_CPU chooses its
- * instruction set. --approximate: texts of gx_approximate_read, each with its speed and its recall.
+ * places unless --scattered; a query is --terms of the terms of a generated one that has so many.
+ * With it, the lists of FILE are taken --times times, one after the other, and a query is a line of
+ * the log: its first --terms different terms that the index has. 0 terms: all of them. --groups: the
+ * queries sorted by postings, in so many groups, each measured by itself. --scatter-add: so many
+ * queries by the plain way (tools/bench/scatter_add.h), too. On the CPU a session is a thread, and
+ * queries/s without sessions are those of one thread. GX_CPU chooses its instruction set.
+ * --approximate: texts of gx_approximate_read, each with its speed and its recall.
  */
-#include <getopt.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,29 +25,10 @@
 #include "engine/clock.h"
 #include "engine/parallel.h"
 #include "query/session.h"
-#include "tools/bench/sparse_collection.h"
+#include "tests/bench/bench_long_options.h"
 #ifdef GX_CUDA
 #include "tools/bench/scatter_add.h"
 #endif
-
-#define MAX_VALUES 8
-#define MAX_SETTINGS 64 /* of --approximate */
-
-typedef struct numbers {
-    uint32_t n, of[MAX_VALUES];
-} numbers;
-
-typedef struct options {
-    gx_sparse_options sparse;
-    const char *index, *log;
-    uint32_t times, queries, runs, sessions, check, alone, scatter_add;
-    numbers terms, k;
-    gx_algorithm algorithm;
-    uint64_t map_memory;
-    bool on_cpu;
-    const char *approximate[MAX_SETTINGS];
-    uint32_t n_approximate;
-} options;
 
 /* A query as it is drawn or read: its lists, with a weight of each. */
 typedef struct long_query {
@@ -61,6 +43,8 @@ typedef struct bench {
     void *state, *exec;
     long_query *queries;
     uint32_t n;
+    gx_algorithm algorithm; /* of the plans */
+    uint64_t map_memory;    /* of the engine */
     gx_plan *plans;
     gx_hits *hits, *want;
 } bench;
@@ -154,17 +138,42 @@ static void open_copies(bench *b)
 
 /* ---- queries ---- */
 
-static void draw_queries(bench *b)
+static void free_queries(bench *b)
+{
+    for (uint32_t i = 0; i < b->n; ++i) {
+        free(b->queries[i].lists);
+        free(b->queries[i].weights);
+    }
+    free(b->queries);
+    b->queries = NULL;
+    b->n = 0;
+}
+
+/* The first generated queries that have n_terms terms. Their terms come by rising number, which is by falling
+ * frequency; here in an order that has nothing to do with it, so that --terms takes some of all frequencies. */
+static void draw_queries(bench *b, uint32_t n_terms)
 {
     gx_sparse_vectors *g = gx_sparse_vectors_open(b->o.sparse.shape, b->o.sparse.seed);
+    uint32_t lists[GX_SPARSE_MAX_VECTOR], weights[GX_SPARSE_MAX_VECTOR];
+    free_queries(b);
     b->queries = allocate(b->o.queries, sizeof *b->queries);
-    for (b->n = 0; g && b->n < b->o.queries; ++b->n) {
+    for (uint64_t number = 0; g && b->n < b->o.queries && number < 1000ull * b->o.queries; ++number) {
         long_query *q = &b->queries[b->n];
-        q->lists = allocate(GX_SPARSE_MAX_VECTOR, sizeof *q->lists);
-        q->weights = allocate(GX_SPARSE_MAX_VECTOR, sizeof *q->weights);
-        q->n = gx_sparse_collection_query(g, b->n, q->lists, q->weights);
+        const uint32_t n = gx_sparse_collection_query(g, number, lists, weights);
+        if (n < n_terms)
+            continue;
+        *q = (long_query){n, allocate(n, sizeof *q->lists), allocate(n, sizeof *q->weights)};
+        for (uint32_t i = 0; i < n; ++i) {
+            q->lists[i] = lists[(i * 7919u + 13u) % n];
+            q->weights[i] = weights[(i * 7919u + 13u) % n];
+        }
+        ++b->n;
     }
     gx_sparse_vectors_close(g);
+    if (b->n == 0) {
+        fprintf(stderr, "bench_long: no query has %u terms\n", n_terms);
+        exit(1);
+    }
 }
 
 /* The terms of a line that the index has, in any order. */
@@ -219,6 +228,7 @@ static void free_plans(bench *b)
     free(b->hits);
     free(b->want);
     b->plans = NULL;
+    b->hits = b->want = NULL;
 }
 
 static void make_plans(bench *b, uint32_t n_terms, uint32_t k)
@@ -226,7 +236,7 @@ static void make_plans(bench *b, uint32_t n_terms, uint32_t k)
     gx_query_options opt = GX_QUERY_OPTIONS;
     gx_error err = {0};
     opt.k = k;
-    opt.algorithm = b->o.algorithm;
+    opt.algorithm = b->algorithm;
     if (b->s->ix.impacts)
         opt.preset = GX_IMPACT;
     free_plans(b);
@@ -338,7 +348,7 @@ static void measure(bench *b, void *cpu, uint32_t n_terms, uint32_t k)
 {
     gx_error err = {0};
     gx_search_stats w = {0};
-    double best = 1e9, score = 0, select = 0, out = 0, in = 0, mean_terms = 0;
+    double best = 1e9, mean_terms = 0;
     make_plans(b, n_terms, k);
     for (uint32_t i = 0; i < b->n; ++i)
         mean_terms += b->plans[i].n_terms;
@@ -353,19 +363,17 @@ static void measure(bench *b, void *cpu, uint32_t n_terms, uint32_t k)
             w = work;
         }
     }
-    score = w.seconds[GX_SEARCH_SCORE];
-    select = w.seconds[GX_SEARCH_SELECT];
-    out = w.seconds[GX_SEARCH_COPY_OUT];
-    in = w.seconds[GX_SEARCH_COPY_IN];
     const uint32_t wrong = check(b, cpu, b->o.check);
-    printf("terms %5.1f k %5u: %8.0f queries/s", mean_terms / b->n, k, b->n / best);
+    printf("%-9s terms %5.1f k %5u: %8.0f queries/s", b->algorithm == GX_ALGORITHM_AUTO ? "auto" : "block-max",
+           mean_terms / b->n, k, b->n / best);
     if (b->o.sessions)
         printf(", %u sessions %8.0f", b->o.sessions, measure_sessions(b, k));
     printf("; of %u checked %u differ; a query: %.2f M postings, %.0f blocks, %.1f%% decoded; us: search %.2f select "
            "%.2f host in %.2f out %.2f; parts %llu\n",
            cpu ? b->o.check : 0, wrong, (double)w.postings / b->n / 1e6, (double)w.blocks / b->n,
-           100.0 * (double)w.blocks_decoded / (double)w.blocks, score / b->n * 1e6, select / b->n * 1e6,
-           in / b->n * 1e6, out / b->n * 1e6, (unsigned long long)w.parts);
+           100.0 * (double)w.blocks_decoded / (double)w.blocks, w.seconds[GX_SEARCH_SCORE] / b->n * 1e6,
+           w.seconds[GX_SEARCH_SELECT] / b->n * 1e6, w.seconds[GX_SEARCH_COPY_IN] / b->n * 1e6,
+           w.seconds[GX_SEARCH_COPY_OUT] / b->n * 1e6, (unsigned long long)w.parts);
     fflush(stdout);
 }
 
@@ -453,7 +461,7 @@ static void measure_approximate(bench *b, uint32_t n_terms, uint32_t k)
     gx_engine_options eo = GX_ENGINE_OPTIONS;
     double *best = allocate((size_t)b->o.n_approximate * b->n, sizeof *best), recall[MAX_SETTINGS];
     eo.kind = b->o.on_cpu ? GX_ENGINE_CPU : GX_ENGINE_GPU;
-    eo.map_memory = b->o.map_memory;
+    eo.map_memory = b->map_memory;
     if (gx_engine_open(&en, &b->s->ix, &eo, &err) != GX_OK || gx_session_open(&session, en, &err) != GX_OK)
         die("open an engine", &err);
     make_plans(b, n_terms, k);
@@ -537,138 +545,128 @@ static void measure_scatter_add(bench *b, uint32_t k)
 #endif
 }
 
-/* ---- the program ---- */
+/* ---- what is measured ---- */
 
-static numbers parse_numbers(const char *text)
+/* The postings of the query's first n_terms terms, or of all of them. */
+static uint64_t count_postings(const gx_index *ix, const long_query *q, uint32_t n_terms)
 {
-    numbers v = {0};
-    for (char *end; v.n < MAX_VALUES && *text; text = *end ? end + 1 : end)
-        v.of[v.n++] = (uint32_t)strtoul(text, &end, 10);
-    return v;
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < q->n && (i < n_terms || !n_terms); ++i)
+        n += ix->lists[q->lists[i]].df;
+    return n;
 }
 
-static void parse_settings(options *o, char *text)
+typedef struct sized_query {
+    uint64_t postings;
+    long_query query;
+} sized_query;
+
+static int by_postings(const void *a, const void *b)
 {
-    for (char *next; o->n_approximate < MAX_SETTINGS && (next = strsep(&text, ";"));)
-        o->approximate[o->n_approximate++] = next;
+    const uint64_t x = ((const sized_query *)a)->postings, y = ((const sized_query *)b)->postings;
+    return (x > y) - (x < y);
 }
 
-static gx_sparse_shape parse_shape(const char *name)
+static void sort_queries(bench *b, uint32_t n_terms)
 {
-    return strcmp(name, "unicoil") == 0          ? GX_SPARSE_UNICOIL
-           : strcmp(name, "inference-free") == 0 ? GX_SPARSE_INFERENCE_FREE
-                                                 : GX_SPARSE_SPLADE;
+    sized_query *sized = allocate(b->n, sizeof *sized);
+    for (uint32_t i = 0; i < b->n; ++i)
+        sized[i] = (sized_query){count_postings(&b->s->ix, &b->queries[i], n_terms), b->queries[i]};
+    qsort(sized, b->n, sizeof *sized, by_postings);
+    for (uint32_t i = 0; i < b->n; ++i)
+        b->queries[i] = sized[i].query;
+    free(sized);
 }
 
-static options parse(int argc, char **argv)
+/* All algorithms, in turn, on all values of k. */
+static void measure_all(bench *b, void *cpu, uint32_t n_terms)
 {
-    static const struct option longs[] = {
-        {"shape", 1, 0, 's'},
-        {"docs", 1, 0, 'd'},
-        {"scattered", 0, 0, 'x'},
-        {"seed", 1, 0, 'e'},
-        {"index", 1, 0, 'i'},
-        {"log", 1, 0, 'l'},
-        {"times", 1, 0, 'n'},
-        {"queries", 1, 0, 'q'},
-        {"terms", 1, 0, 't'},
-        {"k", 1, 0, 'k'},
-        {"algorithm", 1, 0, 'a'},
-        {"runs", 1, 0, 'r'},
-        {"sessions", 1, 0, 'j'},
-        {"check", 1, 0, 'c'},
-        {"alone", 1, 0, 'o'},
-        {"scatter-add", 1, 0, 'b'},
-        {"map-memory", 1, 0, 'm'},
-        {"codec", 1, 0, 'z'},
-        {"engine", 1, 0, 'g'},
-        {"approximate", 1, 0, 'p'},
-        {0, 0, 0, 0},
-    };
-    options o = {.sparse = {GX_SPARSE_SPLADE, 1000000, 1, true, gx_codec_by_name("gpubp128"), 0},
-                 .times = 1,
-                 .queries = 1024,
-                 .runs = 5,
-                 .check = 64,
-                 .terms = {1, {0}},
-                 .k = {2, {10, 1000}},
-                 .map_memory = UINT64_MAX};
-    for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
-        const uint64_t n = optarg ? strtoull(optarg, NULL, 0) : 0;
-        switch (c) {
-        case 's':
-            o.sparse.shape = parse_shape(optarg);
-            break;
-        case 'd':
-            o.sparse.n_docs = (uint32_t)n;
-            break;
-        case 'x':
-            o.sparse.by_place = false;
-            break;
-        case 'e':
-            o.sparse.seed = n;
-            break;
-        case 'i':
-            o.index = optarg;
-            break;
-        case 'l':
-            o.log = optarg;
-            break;
-        case 'n':
-            o.times = n ? (uint32_t)n : 1;
-            break;
-        case 'q':
-            o.queries = (uint32_t)n;
-            break;
-        case 't':
-            o.terms = parse_numbers(optarg);
-            break;
-        case 'k':
-            o.k = parse_numbers(optarg);
-            break;
-        case 'a':
-            o.algorithm = strcmp(optarg, "block-max") == 0 ? GX_ALGORITHM_BLOCK_MAX : GX_ALGORITHM_AUTO;
-            break;
-        case 'r':
-            o.runs = n ? (uint32_t)n : 1;
-            break;
-        case 'j':
-            o.sessions = n < 64 ? (uint32_t)n : 64;
-            break;
-        case 'c':
-            o.check = (uint32_t)n;
-            break;
-        case 'o':
-            o.alone = (uint32_t)n;
-            break;
-        case 'b':
-            o.scatter_add = (uint32_t)n;
-            break;
-        case 'm':
-            o.map_memory = n;
-            break;
-        case 'z':
-            o.sparse.codec = gx_codec_by_name(optarg);
-            break;
-        case 'g':
-            o.on_cpu = strcmp(optarg, "cpu") == 0;
-            break;
-        case 'p':
-            parse_settings(&o, optarg);
-            break;
-        default:
-            exit(2);
+    const options *o = &b->o;
+    for (uint32_t j = 0; j < o->k.n; ++j) {
+        for (uint32_t a = 0; a < o->algorithms.n; ++a) {
+            b->algorithm = (gx_algorithm)o->algorithms.of[a];
+            measure(b, cpu, n_terms, (uint32_t)o->k.of[j]);
+            if (o->alone)
+                measure_alone(b, n_terms, (uint32_t)o->k.of[j]);
+            if (o->n_approximate)
+                measure_approximate(b, n_terms, (uint32_t)o->k.of[j]);
         }
     }
-    return o;
+}
+
+static void measure_groups(bench *b, void *cpu, uint32_t n_terms)
+{
+    free_plans(b);
+    if (!b->source)
+        draw_queries(b, n_terms);
+    long_query *const all = b->queries;
+    const uint32_t n = b->n, groups = b->o.groups < n ? b->o.groups : n;
+    if (groups > 1)
+        sort_queries(b, n_terms);
+    for (uint32_t g = 0; g < groups; ++g) {
+        const uint32_t begin = (uint32_t)((uint64_t)n * g / groups), end = (uint32_t)((uint64_t)n * (g + 1) / groups);
+        free_plans(b);
+        b->queries = all + begin;
+        b->n = end - begin;
+        measure_all(b, cpu, n_terms);
+    }
+    free_plans(b);
+    b->queries = all;
+    b->n = n; /* of all groups */
+}
+
+/* ---- the program ---- */
+
+/* Opens the engine with b->map_memory, and measures. Returns 77 if there is no GPU, else 0. */
+static int run_engine(bench *b)
+{
+    const options *o = &b->o;
+    const gx_index *ix = &b->s->ix;
+    gx_error err = {0};
+    gx_engine_options eo = GX_ENGINE_OPTIONS;
+    void *cpu = NULL;
+    eo.map_memory = b->map_memory;
+    double t = gx_clock_seconds();
+    const uint64_t before = device_memory();
+    const gx_status st = b->ops->state_open(&b->state, ix, &eo, &err);
+    if (st == GX_ENOGPU) {
+        fprintf(stderr, "bench_long: %s\n", err.text);
+        return 77;
+    }
+    if (st != GX_OK || b->ops->workspace_open(&b->exec, b->state, &err) != GX_OK)
+        die("open", &err);
+    printf("%s: opened in %.2f s\n", b->ops->describe(b->state), gx_clock_seconds() - t);
+    eo.map_memory = 0;
+    if (o->check && gx_executor_cpu.state_open(&cpu, ix, &eo, &err) != GX_OK)
+        die("open the CPU engine", &err);
+    t = gx_clock_seconds();
+    b->algorithm = (gx_algorithm)o->algorithms.of[0];
+    make_plans(b, 0, 10);
+    printf("plans %.1f us each;", (gx_clock_seconds() - t) * 1e6 / b->n);
+    t = gx_clock_seconds();
+    if (b->ops->run(b->exec, b->plans, 1, b->hits, NULL, &err) != GX_OK)
+        die("run", &err);
+    printf(" first answer in %.3f s; device memory for all of it %.2f GB\n", gx_clock_seconds() - t,
+           (double)(before - device_memory()) / 1e9);
+    fflush(stdout);
+    for (uint32_t i = 0; i < o->terms.n; ++i)
+        measure_groups(b, cpu, (uint32_t)o->terms.of[i]);
+    for (uint32_t j = 0; j < o->k.n && o->scatter_add; ++j)
+        measure_scatter_add(b, (uint32_t)o->k.of[j]);
+    free_plans(b);
+    gx_executor_cpu.release_index(cpu);
+    b->ops->workspace_close(b->exec);
+    b->ops->release_index(b->state);
+    return 0;
 }
 
 int main(int argc, char **argv)
 {
     gx_error err = {0};
-    bench b = {.o = parse(argc, argv)};
+    bench b = {.o = parse_options(argc, argv)};
     const options *o = &b.o;
-    double t = gx_clock_seconds();
+    int exit_code = 0;
+    const double t = gx_clock_seconds();
     if (!o->sparse.codec || (o->index && !o->log)) {
         fprintf(stderr, "bench_long: no such codec, or --index without --log\n");
         return 2;
@@ -680,7 +678,7 @@ int main(int argc, char **argv)
     if (o->index)
         read_queries(&b);
     else
-        draw_queries(&b);
+        draw_queries(&b, 0);
     const gx_index *ix = &b.s->ix;
     printf("%u documents, %u lists, %.1f M postings, %.2f bits a posting; made in %.1f s\n", ix->n_docs, ix->n_terms,
            (double)ix->n_postings / 1e6, (double)ix->header->device_bytes * 8 / (double)ix->n_postings,
@@ -688,53 +686,13 @@ int main(int argc, char **argv)
     fflush(stdout);
     for (const gx_executor *const *p = gx_executors; *p && !(o->on_cpu && b.ops); ++p)
         b.ops = *p;
-    gx_engine_options eo = GX_ENGINE_OPTIONS;
-    eo.map_memory = o->map_memory;
-    t = gx_clock_seconds();
-    const uint64_t before = device_memory();
-    const gx_status st = b.ops->state_open(&b.state, ix, &eo, &err);
-    if (st == GX_ENOGPU) {
-        fprintf(stderr, "bench_long: %s\n", err.text);
-        return 77;
+    for (uint32_t i = 0; i < o->map_memory.n && exit_code == 0; ++i) {
+        b.map_memory = o->map_memory.of[i];
+        exit_code = run_engine(&b);
     }
-    if (st != GX_OK || b.ops->workspace_open(&b.exec, b.state, &err) != GX_OK)
-        die("open", &err);
-    printf("%s: opened in %.2f s\n", b.ops->describe(b.state), gx_clock_seconds() - t);
-    void *cpu = NULL;
-    eo.map_memory = 0;
-    if (o->check && gx_executor_cpu.state_open(&cpu, ix, &eo, &err) != GX_OK)
-        die("open the CPU engine", &err);
-    t = gx_clock_seconds();
-    make_plans(&b, 0, 10);
-    printf("plans %.1f us each;", (gx_clock_seconds() - t) * 1e6 / b.n);
-    t = gx_clock_seconds();
-    if (b.ops->run(b.exec, b.plans, 1, b.hits, NULL, &err) != GX_OK)
-        die("run", &err);
-    printf(" first answer in %.3f s; device memory for all of it %.2f GB\n", gx_clock_seconds() - t,
-           (double)(before - device_memory()) / 1e9);
-    fflush(stdout);
-    for (uint32_t i = 0; i < o->terms.n; ++i) {
-        for (uint32_t j = 0; j < o->k.n; ++j) {
-            measure(&b, cpu, o->terms.of[i], o->k.of[j]);
-            if (o->alone)
-                measure_alone(&b, o->terms.of[i], o->k.of[j]);
-            if (o->n_approximate)
-                measure_approximate(&b, o->terms.of[i], o->k.of[j]);
-        }
-    }
-    for (uint32_t j = 0; j < o->k.n && o->scatter_add; ++j)
-        measure_scatter_add(&b, o->k.of[j]);
-    free_plans(&b);
-    for (uint32_t i = 0; i < b.n; ++i) {
-        free(b.queries[i].lists);
-        free(b.queries[i].weights);
-    }
-    free(b.queries);
-    gx_executor_cpu.release_index(cpu);
-    b.ops->workspace_close(b.exec);
-    b.ops->release_index(b.state);
+    free_queries(&b);
     gx_synth_close(b.s);
     if (b.source)
         gx_index_close(b.source);
-    return 0;
+    return exit_code;
 }
