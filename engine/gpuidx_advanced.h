@@ -227,9 +227,10 @@ typedef struct gx_source_options {
     gx_file_id file_id;
     bool (*cancel)(void *user); /* called at every read; true: stop. May be NULL */
     void *user;
-    /* The fields of jsonl, such as "id=docno,text=content,title" ("title" is "title=title"). id
-     * occurs once. Several fields of title or text are joined with a space. NULL: id, _id or
-     * docid; title; text, contents or content. */
+    /* The fields of jsonl and vectors, such as "id=docno,text=content,title" ("title" is
+     * "title=title"). id occurs once. Several fields of title or text are joined with a space.
+     * NULL: id, _id or docid; title; text, contents or content. Of vectors also "vector=NAME", the
+     * object of terms and weights; without it, its name is vector. */
     const char *fields;
     /* [n_attributes] The source reads the members of JSON objects, and the columns of tsv and
      * csv, of these names as values of attributes, and uses them for nothing else. An array has
@@ -996,6 +997,9 @@ typedef struct gx_log_options {
     const char *columns;
     const char *topic_fields; /* the text of topics: title, desc and narr, in any order. NULL: "title" */
     bool unique;              /* refuse a query whose id an earlier one has; takes 16 to 32 bytes a query */
+    /* The members of vectors, such as "id=qid,vector=weights", as gx_source_options.fields has them. A log whose
+     * form is guessed is of vectors then, unless it is a matrix. NULL: the usual ones. */
+    const char *fields;
 } gx_log_options;
 
 #define GX_LOG_MAX_LINE (1u << 20) /* most bytes of a line or topic */

@@ -344,7 +344,7 @@ static const cli_flag flags[] = {
      "repeated, `-` is left out; the name of an attribute (`--attr`) makes a column its value"},
     {"fields", 0, CLI_TEXT, "LIST", NULL,
      "which fields of JSONL hold id, title and text, such as `id=docno,text=content,title`; `title` and `text` may be "
-     "repeated"},
+     "repeated; of vectors also which holds the weights: `id=docno,vector=weights`"},
     {"attr", 0, CLI_LIST, "NAME:TYPE", NULL,
      "keep the field or column `NAME` of each document as an attribute, by which `query --filter` selects documents; "
      "may be given several times. `TYPE`: `int`, `float`, `date`, `keyword`, `keywords` or `bool`, see Attributes; "
@@ -434,8 +434,9 @@ static const cli_section sections[] = {
      "index^1.27 \\#\\#ing^0.4. Text queries are split at white space, unless --analyzer says otherwise; a term "
      "that stands twice weighs twice.\n"
      "\n"
-     "A weight that is negative, 0, not finite or above 7.9e28 makes a document bad, and so does a term that is "
-     "empty, longer than 65,535 bytes, or there twice. {} is a document without terms."},
+     "A weight that is negative, 0, below 1.4e-45, not finite or above 7.9e28 makes a document bad, and so does a term "
+     "that is empty, longer than 65,535 bytes, or there twice. A 0 that a matrix stores is left out. {} is a document "
+     "without terms."},
     {"Attributes",
      "An attribute is a typed value of a document. `--attr year:int` reads it from the member `year` of JSON objects, "
      "or from the column that --columns or a header line calls `year`.\n"

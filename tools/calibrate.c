@@ -177,7 +177,9 @@ static int calibrate(const cli_args *a, gx_engine *engines[2], const char *outpu
     progress p = progress_begin("queries", 0);
     opt.log = a->argv[1];
     opt.test = a->argc > 2 ? a->argv[2] : NULL;
-    opt.read = (gx_log_options){.columns = cli_text(a, "columns"), .topic_fields = cli_text(a, "topic-fields")};
+    opt.read = (gx_log_options){.columns = cli_text(a, "columns"),
+                                .topic_fields = cli_text(a, "topic-fields"),
+                                .fields = cli_text(a, "fields")};
     gx_log_form_find(cli_text(a, "format"), &opt.read.form);
     gx_log_encoding_find(cli_text(a, "encoding"), &opt.read.encoding);
     opt.n_queries = (uint32_t)cli_count(a, "queries");

@@ -78,7 +78,9 @@ static gx_replay_options read_options(const cli_args *a)
     gx_replay_options o = {
         .size = sizeof o,
         .log = a->argv[1],
-        .read = {.columns = cli_text(a, "columns"), .topic_fields = cli_text(a, "topic-fields")},
+        .read = {.columns = cli_text(a, "columns"),
+                 .topic_fields = cli_text(a, "topic-fields"),
+                 .fields = cli_text(a, "fields")},
         .query = cli_query_options(a),
         .kind = cli_query_kind(cli_choice(a, "syntax")),
         .batch = (uint32_t)cli_count(a, "batch"),
@@ -122,6 +124,8 @@ static void tell_log(const replay_facts *f)
                  show_count(c->repeated_ids), c->repeated_ids == 1 ? "y has" : "ies have");
     if (cli_given(f->a, "columns") && f->r->form != GX_LOG_TSV)
         cli_warn("--columns means nothing to a log of the form %s", gx_log_form_name(f->r->form));
+    if (cli_given(f->a, "fields") && f->r->form != GX_LOG_VECTORS)
+        cli_warn("--fields means nothing to a log of the form %s", gx_log_form_name(f->r->form));
     if (cli_given(f->a, "topic-fields") && f->r->form != GX_LOG_TOPICS)
         cli_warn("--topic-fields means nothing to a log of the form %s", gx_log_form_name(f->r->form));
 }
@@ -358,8 +362,11 @@ static const cli_section sections[] = {
      "  docs        <DOC> <DOCNO>17</DOCNO> land rover </DOC>\n"
      "  smart       .I 17, then .W, then land rover\n"
      "  vectors     {\"id\": \"17\", \"vector\": {\"land\": 1.5, \"rover\": 0.25}}: terms\n"
-     "              with weights, which are not analysed\n"
+     "              with weights, which are not analysed; other members: --fields\n"
      "  csr         a row of a sparse matrix, see `gpuidx help build`\n"
+     "\n"
+     "A line, or a topic, has at most 1 MiB, an id at most 255 bytes, and a query at most 1,024 different terms; a row "
+     "of csr has no other limit than that.\n"
      "\n"
      "The form is guessed from the first lines; where these do not agree, the log is refused, and -f says its form. So "
      "is a TSV log whose first line names a column `query` but none of ids; `--columns` says what its columns are. "

@@ -73,6 +73,8 @@
     {"columns", 0, CLI_TEXT, "LIST", NULL, \
      "what the columns of a TSV log are, such as `-,id,text,filter`: `id` once; `text` one or more times, which are " \
      "joined; `filter`: the query's own filter; `-` is left out"}, \
+    {"fields", 0, CLI_TEXT, "LIST", NULL, \
+     "which members of JSON vectors hold the id and the weights, such as `id=qid,vector=weights`"}, \
     {"topic-fields", 0, CLI_TEXT, "LIST", "title", \
      "which fields of TREC topics make the query: `title`, `desc` and `narr`, separated by commas"}, \
     {"encoding", 0, CLI_CHOICE, "auto|utf-8|latin1", "auto", \

@@ -57,6 +57,10 @@ gx_status gx_source_next_or_cut(gx_source *s, uint32_t n_readers, size_t piece_b
                                 struct gx_line_cuts **cuts, gx_error *err);
 void gx_source_end_cuts(gx_source *s, struct gx_line_cuts *cuts);
 
+/* Whether there is a regular file at path that is a CSR matrix: its size is that which its first three numbers
+ * tell. */
+bool gx_csr_is_matrix(const char *path);
+
 /* The caller has taken so many documents from cuts, and so many bad ones. */
 void gx_source_add_counts(gx_source *s, uint64_t documents, uint64_t bad);
 

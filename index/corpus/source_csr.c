@@ -3,8 +3,9 @@
  *   i64 n_rows, n_columns, n_values | i64 row_ends[n_rows + 1] | i32 columns[n_values] | f32 values[n_values]
  *
  * Row r has the values [row_ends[r], row_ends[r + 1]); row_ends[0] is 0. Its id is r, and its terms
- * are the numbers of its columns, from 0, in decimal. Columns and values lie apart, so the file is
- * mapped: it cannot be a pipe, nor compressed.
+ * are the numbers of its columns, from 0, in decimal. A value that is 0 says what no value says, and
+ * is left out. Columns and values lie apart, so the file is mapped: it cannot be a pipe, nor
+ * compressed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +31,21 @@ struct gx_csr {
     char id[24], *digits; /* digits: of a row's columns */
     size_t max_digits;
 };
+
+bool gx_csr_is_matrix(const char *path)
+{
+    struct stat st;
+    int64_t head[3];
+    if (stat(path, &st) || !S_ISREG(st.st_mode) || (uint64_t)st.st_size < HEAD_BYTES + 8)
+        return false;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const bool read_all = fd >= 0 && read(fd, head, sizeof head) == (ssize_t)sizeof head;
+    if (fd >= 0)
+        close(fd);
+    const uint64_t words = ((uint64_t)st.st_size - HEAD_BYTES) / 8;
+    return read_all && st.st_size % 8 == 0 && head[0] >= 0 && head[1] >= 0 && head[2] >= 0 &&
+           (uint64_t)head[0] < words && (uint64_t)head[2] == words - 1 - (uint64_t)head[0];
+}
 
 static gx_status bad_matrix(const gx_source *s, const char *why, gx_error *err)
 {
@@ -131,6 +147,8 @@ static gx_status read_row(gx_source *s, struct gx_csr *m, uint64_t row, gx_error
         if (m->columns[i] < 0 || (uint64_t)m->columns[i] >= m->n_columns)
             return gx_fail_record(s, s->rec.line, err, "row %" PRIu64 " has a value in column %d of %" PRIu64, row,
                                   m->columns[i], m->n_columns);
+        if (m->values[i] == 0)
+            continue;
         const int len = snprintf(to, MAX_DIGITS, "%d", m->columns[i]);
         st = gx_source_add_weight(s, to, (size_t)len, m->values[i], err);
         to += len;

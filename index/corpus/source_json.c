@@ -5,6 +5,7 @@
  * nesting, and with two mercies: a NUL byte in a string has become a space before it gets here, and
  * half a surrogate pair becomes U+FFFD.
  */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -262,11 +263,12 @@ static bool skip_nested(scan *j, char open)
 /* The fields that are read where the options name none. Where an object has several fields of a
  * role, the first in this order is taken. */
 static const gx_json_field usual[] = {
-    {"id", 2, GX_COLUMN_ID},        {"_id", 3, GX_COLUMN_ID},    {"docid", 5, GX_COLUMN_ID},
-    {"title", 5, GX_COLUMN_TITLE},  {"text", 4, GX_COLUMN_TEXT}, {"contents", 8, GX_COLUMN_TEXT},
-    {"content", 7, GX_COLUMN_TEXT}, {"qid", 3, GX_COLUMN_ID},    {"query_id", 8, GX_COLUMN_ID},
+    {"id", 2, GX_COLUMN_ID},         {"_id", 3, GX_COLUMN_ID},    {"docid", 5, GX_COLUMN_ID},
+    {"title", 5, GX_COLUMN_TITLE},   {"text", 4, GX_COLUMN_TEXT}, {"contents", 8, GX_COLUMN_TEXT},
+    {"content", 7, GX_COLUMN_TEXT},  {"qid", 3, GX_COLUMN_ID},    {"query_id", 8, GX_COLUMN_ID},
+    {"vector", 6, GX_COLUMN_VECTOR},
 };
-enum { N_USUAL = sizeof usual / sizeof *usual, N_QUERY_IDS = 2 /* of vectors alone */ };
+enum { N_USUAL = sizeof usual / sizeof *usual, N_OF_VECTORS = 3 /* the last ones */ };
 
 static gx_status add_field(gx_source *s, const char *p, size_t n, gx_error *err)
 {
@@ -275,15 +277,19 @@ static gx_status add_field(gx_source *s, const char *p, size_t n, gx_error *err)
     gx_json_field *f = &s->json_fields[s->n_json_fields];
     if (s->n_json_fields == GX_MAX_JSON_FIELDS)
         return gx_fail(err, GX_EUSAGE, "fields: more than %d", GX_MAX_JSON_FIELDS);
-    f->role = role == 2 && !memcmp(p, "id", 2)      ? GX_COLUMN_ID
-              : role == 5 && !memcmp(p, "title", 5) ? GX_COLUMN_TITLE
-              : role == 4 && !memcmp(p, "text", 4)  ? GX_COLUMN_TEXT
-                                                    : GX_COLUMN_NONE;
+    f->role = role == 2 && !memcmp(p, "id", 2)       ? GX_COLUMN_ID
+              : role == 5 && !memcmp(p, "title", 5)  ? GX_COLUMN_TITLE
+              : role == 4 && !memcmp(p, "text", 4)   ? GX_COLUMN_TEXT
+              : role == 6 && !memcmp(p, "vector", 6) ? GX_COLUMN_VECTOR
+                                                     : GX_COLUMN_NONE;
     f->name = equals ? equals + 1 : p;
     f->n = equals ? n - role - 1 : n;
     if (f->role == GX_COLUMN_NONE || f->n == 0)
-        return gx_fail(err, GX_EUSAGE, "fields: '%.*s' is none of id=NAME, title=NAME and text=NAME",
+        return gx_fail(err, GX_EUSAGE, "fields: '%.*s' is none of id=NAME, title=NAME, text=NAME and vector=NAME",
                        (int)(n < 80 ? n : 80), p);
+    if (f->role == GX_COLUMN_VECTOR && s->opt.format != GX_SOURCE_VECTORS)
+        return gx_fail(err, GX_EUSAGE, "fields: '%.*s' is of vectors: give --format=vectors", (int)(n < 80 ? n : 80),
+                       p);
     for (const gx_json_field *before = s->json_fields; before < f; ++before)
         if (before->n == f->n && !memcmp(before->name, f->name, f->n))
             return gx_fail(err, GX_EUSAGE, "fields: '%.*s' is named twice", (int)(f->n < 80 ? f->n : 80), f->name);
@@ -293,11 +299,12 @@ static gx_status add_field(gx_source *s, const char *p, size_t n, gx_error *err)
 
 gx_status gx_json_fields_parse(gx_source *s, gx_error *err)
 {
-    unsigned n_of[4] = {0};
+    unsigned n_of[GX_COLUMN_VECTOR + 1] = {0};
     const char *p = s->opt.fields;
     if (!p) {
+        const bool vectors = s->opt.format == GX_SOURCE_VECTORS;
         memcpy(s->json_fields, usual, sizeof usual);
-        s->n_json_fields = s->opt.format == GX_SOURCE_VECTORS ? N_USUAL : N_USUAL - N_QUERY_IDS;
+        s->n_json_fields = vectors ? N_USUAL : N_USUAL - N_OF_VECTORS;
         return GX_OK;
     }
     while (p) {
@@ -308,8 +315,12 @@ gx_status gx_json_fields_parse(gx_source *s, gx_error *err)
         ++n_of[s->json_fields[s->n_json_fields - 1].role];
         p = p[n] ? p + n + 1 : NULL;
     }
-    if (n_of[GX_COLUMN_ID] != 1 ||
-        (n_of[GX_COLUMN_TITLE] + n_of[GX_COLUMN_TEXT] == 0 && s->opt.format != GX_SOURCE_VECTORS))
+    if (s->opt.format == GX_SOURCE_VECTORS) {
+        if (n_of[GX_COLUMN_ID] != 1 || n_of[GX_COLUMN_VECTOR] > 1)
+            return gx_fail(err, GX_EUSAGE, "fields: '%s' needs id once, and vector at most once", s->opt.fields);
+        return n_of[GX_COLUMN_VECTOR] ? GX_OK : add_field(s, "vector", 6, err);
+    }
+    if (n_of[GX_COLUMN_ID] != 1 || n_of[GX_COLUMN_TITLE] + n_of[GX_COLUMN_TEXT] == 0)
         return gx_fail(err, GX_EUSAGE, "fields: '%s' needs id once, and title or text", s->opt.fields);
     return GX_OK;
 }
@@ -403,6 +414,15 @@ static bool weight_of_number(gx_span number, float *out)
     return true;
 }
 
+/* Whether a digit of the number's mantissa is not 0. */
+static bool is_nonzero(gx_span number)
+{
+    size_t i = 0;
+    while (i < number.n && (number.p[i] < '1' || number.p[i] > '9') && (number.p[i] | 32) != 'e')
+        ++i;
+    return i < number.n && (number.p[i] | 32) != 'e';
+}
+
 static bool weight(scan *j, gx_span term)
 {
     gx_span value = {0};
@@ -416,7 +436,12 @@ static bool weight(scan *j, gx_span term)
         j->p = at;
         return fail_json(j, kind == '0' ? "a weight of too many digits" : "a weight that is no number");
     }
-    j->failed = gx_source_add_weight(j->source, term.p, term.n, w, j->err);
+    if (*value.p != '-' && (isinf(w) || (w == 0 && is_nonzero(value))))
+        j->failed = gx_fail_record(j->source, j->source->rec.line, j->err, "the weight of '%.*s' is %.*s; the %s is %g",
+                                   (int)(term.n < 60 ? term.n : 60), term.p, (int)(value.n < 40 ? value.n : 40),
+                                   value.p, w == 0 ? "least" : "most", w == 0 ? FLT_TRUE_MIN : GX_MAX_WEIGHT);
+    else
+        j->failed = gx_source_add_weight(j->source, term.p, term.n, w, j->err);
     return j->failed == GX_OK || fail_json(j, "");
 }
 
@@ -448,11 +473,6 @@ static bool vector(scan *j)
     return true;
 }
 
-static bool is_vector(gx_span name)
-{
-    return name.n == 6 && memcmp(name.p, "vector", 6) == 0;
-}
-
 static bool member(scan *j, object_values *fields)
 {
     gx_span name, value = {0};
@@ -460,13 +480,13 @@ static bool member(scan *j, object_values *fields)
     char *const name_at = j->p;
     if (!key(j, &name))
         return false;
-    if (j->source->format == GX_SOURCE_VECTORS && is_vector(name))
+    const unsigned f = find_field(fields->s, name);
+    const uint8_t role = f < fields->s->n_json_fields ? fields->s->json_fields[f].role : GX_COLUMN_NONE;
+    if (role == GX_COLUMN_VECTOR)
         return vector(j);
     const uint32_t attribute = gx_source_find_attribute(j->source, name.p, name.n);
     if (attribute < j->source->opt.n_attributes)
         return attribute_values(j, attribute);
-    const unsigned f = find_field(fields->s, name);
-    const uint8_t role = f < fields->s->n_json_fields ? fields->s->json_fields[f].role : GX_COLUMN_NONE;
     char *const at = j->p;
     if (role != GX_COLUMN_NONE && fields->seen[f]) {
         j->p = name_at;
@@ -474,7 +494,8 @@ static bool member(scan *j, object_values *fields)
     }
     if (!begin_value(j, &kind, &value))
         return false;
-    if (role == GX_COLUMN_NONE && kind == '{' && is_vector(name) && !j->source->opt.fields)
+    if (role == GX_COLUMN_NONE && kind == '{' && name.n == 6 && memcmp(name.p, "vector", 6) == 0 &&
+        !j->source->opt.fields)
         return fail_json(j, "a vector, whose weights text has no place for: give --format=vectors, or name the fields "
                             "of text alone, as in --fields=text=contents");
     if (role == GX_COLUMN_NONE)
@@ -532,6 +553,15 @@ static bool is_blank(const char *p, size_t n)
     return true;
 }
 
+/* The name of the vectors' field. */
+static const gx_json_field *vector_field(const gx_source *s)
+{
+    const gx_json_field *f = s->json_fields;
+    while (f->role != GX_COLUMN_VECTOR)
+        ++f;
+    return f;
+}
+
 /* The value of a role: the first field that the object has, or, where the options name several
  * fields, all of them. */
 static bool take_role(gx_source *s, const object_values *o, uint8_t role, gx_span *to, gx_scratch *joined)
@@ -582,7 +612,8 @@ gx_status gx_read_json(gx_source *s, bool *found, gx_error *err)
                    : gx_fail_record(s, s->rec.line, err, "no id: the object has none of the fields id, _id and docid");
     if (s->format == GX_SOURCE_VECTORS)
         return s->rec.has_vector ? GX_OK
-                                 : gx_fail_record(s, s->rec.line, err, "no vector: the object lacks the field vector");
+                                 : gx_fail_record(s, s->rec.line, err, "no vector: the object lacks the field %.*s",
+                                                  (int)vector_field(s)->n, vector_field(s)->name);
     if (!s->rec.text.p && !s->rec.title.p)
         return s->opt.fields ? gx_fail_record(s, s->rec.line, err,
                                               "no text: the object has none of the fields that are text or title")

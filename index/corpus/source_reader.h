@@ -40,7 +40,14 @@ typedef struct gx_record {
 
 enum { GX_MAX_COLUMNS = 256 };
 /* What a column of tsv and csv is; GX_COLUMN_ATTRIBUTE + i: attribute i. */
-enum gx_column_use { GX_COLUMN_NONE, GX_COLUMN_ID, GX_COLUMN_TITLE, GX_COLUMN_TEXT, GX_COLUMN_ATTRIBUTE };
+enum gx_column_use {
+    GX_COLUMN_NONE,
+    GX_COLUMN_ID,
+    GX_COLUMN_TITLE,
+    GX_COLUMN_TEXT,
+    GX_COLUMN_VECTOR, /* of JSON alone */
+    GX_COLUMN_ATTRIBUTE
+};
 
 enum { GX_MAX_JSON_FIELDS = 16 };
 
@@ -120,7 +127,7 @@ gx_status gx_source_add_value(gx_source *s, uint32_t i, gx_span text, gx_error *
 /* Parse opt.columns into given and n_given. GX_EUSAGE. */
 gx_status gx_columns_parse(gx_source *s, gx_error *err);
 
-/* Parse opt.fields into json_fields. GX_EUSAGE. */
+/* Parse opt.fields into json_fields; of vectors one of them has the role GX_COLUMN_VECTOR. GX_EUSAGE. */
 gx_status gx_json_fields_parse(gx_source *s, gx_error *err);
 
 /* For a bad document a reader does `return gx_fail_record(s, line, err, "why");`, which is

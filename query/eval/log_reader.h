@@ -48,7 +48,8 @@ struct gx_log {
     enum gx_log_column columns[GX_LOG_MAX_COLUMNS]; /* [n_columns] of tsv */
     unsigned n_columns;
     bool began;        /* the first line that may name the columns has been read */
-    gx_source *source; /* of docs and smart */
+    gx_source *source; /* of docs, smart, vectors and csr */
+    char *json_fields; /* of vectors: gx_source_options.fields, or NULL */
     bool unique;
     uint64_t *ids; /* [1 << id_bits]: hashes of the ids so far; 0: free */
     unsigned id_bits;

@@ -164,7 +164,8 @@ static gx_status open_documents(gx_log *log, gx_error *err)
                                              : log->form == GX_LOG_SMART   ? GX_SOURCE_SMART
                                              : log->form == GX_LOG_VECTORS ? GX_SOURCE_VECTORS
                                                                            : GX_SOURCE_CSR,
-                                   .else_latin1 = log->encoding != GX_LOG_UTF8};
+                                   .else_latin1 = log->encoding != GX_LOG_UTF8,
+                                   .fields = log->form == GX_LOG_VECTORS ? log->json_fields : NULL};
     const char *const *paths = (const char *const *)&log->path; /* the source keeps the array */
     return log->form == GX_LOG_CSR ? gx_source_open(&log->source, paths, 1, &opt, err)
                                    : gx_source_open_input(&log->source, &log->in, &opt, err);
@@ -217,6 +218,12 @@ static gx_status begin_log(gx_log *log, const gx_log_options *opt, gx_error *err
     gx_status st = gx_log_parse_columns(log, opt->columns, err);
     if (st == GX_OK)
         st = gx_log_parse_topic_fields(log, opt->topic_fields, err);
+    if (st == GX_OK && opt->fields && !(log->json_fields = strdup(opt->fields)))
+        st = gx_fail(err, GX_ENOMEM, "no memory to read %s", log->path);
+    if (log->form == GX_LOG_GUESS && strcmp(log->path, "-") != 0 && gx_csr_is_matrix(log->path))
+        log->form = GX_LOG_CSR;
+    if (log->form == GX_LOG_GUESS && opt->fields)
+        log->form = GX_LOG_VECTORS;
     if (st == GX_OK && log->form == GX_LOG_CSR) /* binary, and not read by lines */
         return open_documents(log, err);
     if (st == GX_OK)
@@ -267,6 +274,7 @@ void gx_log_close(gx_log *log)
     free(log->id.p);
     free(log->title.p);
     free(log->filter.p);
+    free(log->json_fields);
     free(log->path);
     free(log);
 }

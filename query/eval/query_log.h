@@ -13,6 +13,9 @@
  *   vectors       {"id": "17", "vector": {"land": 1.5, ...}}        id, _id, docid, qid or query_id
  *   csr           a row of a matrix (index/corpus/source_csr.c)     its number, from 0
  *
+ * The options can name other members of vectors than these. A regular file whose size is that which a
+ * matrix's first three numbers tell is guessed to be csr.
+ *
  * A query of tsv may have a filter of its own, in a column that is named filter, and one of jsonl
  * under "filter"; where it is blank or missing, the query has none.
  *

@@ -106,8 +106,11 @@ EOF
     refused '{"id": "q", "vector": {"a": -0.0}}' "the weight of 'a' is -0; it must"
     refused '{"id": "q", "vector": {"a": NaN}}' 'a weight that is NaN or infinite'
     refused '{"id": "q", "vector": {"a": -Infinity}}' 'a weight that is NaN or infinite'
-    refused '{"id": "q", "vector": {"a": 1e999}}' "the weight of 'a' is inf; it must"
-    refused '{"id": "q", "vector": {"a": 1e-99}}' "the weight of 'a' is 0; it must"
+    refused '{"id": "q", "vector": {"a": 1e999}}' "the weight of 'a' is 1e999; the most is 7.92282e+28"
+    refused '{"id": "q", "vector": {"a": 1e300}}' "the weight of 'a' is 1e300; the most is 7.92282e+28"
+    refused '{"id": "q", "vector": {"a": 1e-300}}' "the weight of 'a' is 1e-300; the least is 1.4013e-45"
+    refused '{"id": "q", "vector": {"a": 0.00e7}}' "the weight of 'a' is 0; it must"
+    refused '{"id": "q", "vector": {"a": -1e300}}' "the weight of 'a' is -inf; it must"
     refused '{"id": "q", "vector": {"a": 1e30}}' "the weight of 'a' is 1e+30; the most is 7.92282e+28"
     refused '{"id": "q", "vector": {"a": 1, "b": 2, "a": 3}}' "the vector has the term 'a' twice"
     refused '{"id": "q", "vector": {"": 3}}' 'the vector has an empty term'
@@ -162,6 +165,72 @@ for d in range(3000):
     complains '3 documents, 2 terms, 3 postings'
     ask query -q m.gx '7' --format=trec --engine=cpu
     [ "$(cut -d' ' -f3 <<<"$output")" = $'2\n0' ]
+}
+
+@test "a 0 that a CSR matrix stores is left out of documents and queries" {
+    csr m.csr 3 50 '[0, 2, 3, 4]' '[7, 49, 7, 7]' '[0.5, 0.0, -0.0, 1.25]'
+    csr n.csr 3 50 '[0, 1, 1, 2]' '[7, 7]' '[0.5, 1.25]'
+    for m in m n; do
+        ask build -f csr $m.csr -o $m.gx
+        exits 0
+        complains '3 documents, 1 term, 2 postings'
+        complains '1 documents without a term'
+        "$GPUIDX" replay -q $m.gx $m.csr --format=csr --engine=cpu --run $m.run >/dev/null
+    done
+    diff m.run n.run
+    [ "$(cut -d' ' -f1,3 m.run)" = $'0 2\n0 0\n2 2\n2 0' ]
+}
+
+@test "a CSR matrix is guessed as a query log, by replay and bench query" {
+    csr m.csr 3 50 '[0, 2, 2, 3]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
+    "$GPUIDX" build -qf csr m.csr -o m.gx
+    "$GPUIDX" replay -q m.gx m.csr --format=csr --engine=cpu --run given.run >/dev/null
+    "$GPUIDX" replay -q m.gx m.csr --engine=cpu --run guessed.run >/dev/null
+    [ -s given.run ]
+    diff given.run guessed.run
+    ask bench query m.gx m.csr --engine=cpu --op=or -k 2 --runs=1 --format=json
+    exits 0
+    says '"queries": 3'
+    head -c 70 /dev/zero >m.csr # the head of an empty matrix, and too much behind it
+    ask replay m.gx m.csr --engine=cpu
+    exits 3
+    complains 'no query log but a binary file'
+}
+
+@test "--fields names the members of vectors, of documents and of queries" {
+    some_vectors
+    sed 's/"id"/"pid"/; s/"vector"/"weights"/; s/"contents"/"passage"/' v.jsonl >n.jsonl
+    "$GPUIDX" build -qf vectors v.jsonl -o v.gx --store=text
+    ask build -qf vectors n.jsonl -o n.gx --store=text --fields=id=pid,vector=weights,text=passage,title
+    exits 0
+    for d in a b c; do diff <("$GPUIDX" doc v.gx $d) <("$GPUIDX" doc n.gx $d); done
+    printf '%s\n' '{"qid": "q1", "vector": {"index": 2, "zoo": 1}}' '{"qid": "q2", "vector": {"##ing": 1}}' >q.jsonl
+    sed 's/"qid"/"name"/; s/"vector"/"emb"/' q.jsonl >r.jsonl
+    "$GPUIDX" replay -q v.gx q.jsonl --engine=cpu --run q.run >/dev/null
+    "$GPUIDX" replay -q n.gx r.jsonl --engine=cpu --fields=id=name,vector=emb --run r.run >/dev/null
+    "$GPUIDX" replay -q n.gx r.jsonl --engine=cpu --fields=id=name,vector=emb -f vectors --run s.run >/dev/null
+    [ "$(wc -l <q.run)" = 3 ]
+    diff q.run r.run
+    diff q.run s.run
+    # without vector=, its name is vector; the fields that are named are the only ones
+    ask build -qf vectors v.jsonl -o w.gx --fields=id
+    exits 0
+    ask build -qf vectors n.jsonl -o x.gx --fields=id=pid
+    exits 3
+    complains 'n.jsonl:1: no vector: the object lacks the field vector'
+    ask build -qf vectors v.jsonl -o x.gx --fields=id,vector=weights
+    exits 3
+    complains 'v.jsonl:1: no vector: the object lacks the field weights'
+    for bad in vector=v id,vector=v,vector=w id,vector= id,weights=v id,vector=id; do
+        ask build -qf vectors v.jsonl -o x.gx --fields=$bad
+        exits 2
+        complains "fields: '"
+    done
+    ask build -qf jsonl "$DATA/tiny.jsonl" -o x.gx --fields=id,text,vector
+    exits 2
+    complains "fields: 'vector' is of vectors: give --format=vectors"
+    ask replay -q v.gx "$DATA/tiny.jsonl" --engine=cpu --format=jsonl --fields=id=id
+    complains '--fields means nothing to a log of the form jsonl'
 }
 
 @test "a CSR matrix with bad offsets, columns or sizes is refused" {
@@ -235,7 +304,8 @@ for d in range(3000):
     refused '{"id": "2", "vector": {"zoo": -1}}' "the weight of 'zoo' is -1; it must be a finite number above 0"
     refused '{"id": "2", "vector": {"zoo": 0}}' "the weight of 'zoo' is 0; it must"
     refused '{"id": "2", "vector": {"zoo": Infinity}}' 'a weight that is NaN or infinite'
-    refused '{"id": "2", "vector": {"zoo": 1e99}}' "the weight of 'zoo' is inf; it must"
+    refused '{"id": "2", "vector": {"zoo": 1e99}}' "the weight of 'zoo' is 1e99; the most is 7.92282e+28"
+    refused '{"id": "2", "vector": {"zoo": 1e-99}}' "the weight of 'zoo' is 1e-99; the least is 1.4013e-45"
     refused '{"id": "2", "text": "zoo"}' 'no vector'
     refused "$(python3 -c 'import json; print(json.dumps({"id": 2, "vector": {f"t{i}": 1 for i in range(1025)}}))')" \
         'the query has more than 1024 different terms'
