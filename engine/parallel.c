@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "engine/thread_number.h"
+
 typedef struct thread_call {
     pthread_t thread;
     gx_parallel_fn *work;
@@ -45,6 +47,15 @@ gx_threads *gx_threads_start(uint32_t n, uint32_t first, gx_parallel_fn *work, v
         return NULL;
     }
     return t;
+}
+
+uint32_t gx_thread_number(void)
+{
+    static atomic_uint n_threads;
+    static _Thread_local uint32_t mine; /* and 1; 0: it has not asked */
+    if (!mine)
+        mine = atomic_fetch_add(&n_threads, 1) + 1;
+    return mine - 1;
 }
 
 uint32_t gx_threads_count(const gx_threads *threads)

@@ -5,9 +5,11 @@
 
 #include "engine/gpuidx_advanced.h"
 #include "engine/hash.h"
+#include "engine/prefetch.h"
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
 #include "index/collection.h"
+#include "index/lexicon.h"
 
 #define MAX_PROBES 64u /* a table of usual terms needs fewer */
 
@@ -52,6 +54,37 @@ uint32_t gx_index_find_hashed(const gx_index *ix, uint64_t hash, const char *ter
             return found - 1;
     }
     return find_in_order(ix, term, len);
+}
+
+static const uint32_t *first_slot(const gx_index *ix, uint64_t hash)
+{
+    return &ix->term_hash[hash & (((uint64_t)1 << ix->term_hash_bits) - 1)];
+}
+
+void gx_index_expect_hashed(const gx_index *ix, uint64_t hash)
+{
+    gx_prefetch(first_slot(ix, hash));
+}
+
+void gx_index_find_all(const gx_index *ix, const gx_term_key *keys, uint32_t n, uint32_t *ids)
+{
+    for (uint32_t i = 0; i < n; ++i) { /* the term in the first slot is the one, as a rule */
+        const uint32_t found = *first_slot(ix, keys[i].hash);
+        ids[i] = found ? found - 1 : UINT32_MAX;
+        if (!found)
+            continue;
+        gx_prefetch((const char *)ix->terms.offsets + (size_t)ids[i] * ix->terms.width);
+        gx_prefetch(&ix->lists[ids[i]]);
+    }
+    for (uint32_t i = 0; i < n; ++i) {
+        size_t len;
+        if (ids[i] != UINT32_MAX)
+            gx_prefetch(gx_strings_get(&ix->terms, ids[i], &len));
+    }
+    for (uint32_t i = 0; i < n; ++i) {
+        if (ids[i] != UINT32_MAX)
+            ids[i] = gx_index_find_hashed(ix, keys[i].hash, keys[i].bytes, keys[i].len);
+    }
 }
 
 const char *gx_index_term(const gx_index *ix, uint32_t term, size_t *len)

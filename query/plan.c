@@ -4,12 +4,13 @@
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "engine/gpuidx_advanced.h"
+#include "engine/hash.h"
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
 #include "index/collection.h"
+#include "index/lexicon.h"
 #include "query/approximate.h"
 #include "query/collection.h"
 
@@ -18,17 +19,27 @@
  * needs no more memory than this. */
 #define BAG_MAX (2 * GX_MAX_TERMS + 2)
 #define UNKNOWN_TERM (UINT64_C(1) << 63)
-#define FEW_TERMS 16u /* no more are sorted by insertion */
+#define FEW_TERMS 16u    /* no more are sorted by insertion */
+#define STAGED_TERMS 16u /* at most, and their bytes, that are looked up together */
+#define STAGED_BYTES 512u
 
 typedef struct bag_item {
     uint64_t key;
     double qtf;
 } bag_item;
 
+/* Terms of a text that are looked up together. */
+typedef struct staged_terms {
+    uint32_t n, n_bytes;
+    gx_term_key keys[STAGED_TERMS];
+    char bytes[STAGED_BYTES];
+} staged_terms;
+
 typedef struct term_bag {
     const gx_index *ix;
     uint32_t n;
     bag_item items[BAG_MAX];
+    staged_terms staged;
 } term_bag;
 
 static int by_key(const void *a, const void *b)
@@ -79,12 +90,40 @@ static bool bag_add(term_bag *g, uint64_t key, double qtf)
     return true;
 }
 
+/* Add a term with the hash of its bytes; id UINT32_MAX: it is unknown. */
+static bool bag_add_term(term_bag *g, uint32_t id, uint64_t hash)
+{
+    return bag_add(g, id != UINT32_MAX ? id : hash | UNKNOWN_TERM, 1);
+}
+
+/* Look up the staged terms, and add them. */
+static bool bag_add_staged(term_bag *g)
+{
+    staged_terms *s = &g->staged;
+    uint32_t ids[STAGED_TERMS];
+    bool good = true;
+    gx_index_find_all(g->ix, s->keys, s->n, ids);
+    for (uint32_t i = 0; i < s->n && good; ++i)
+        good = bag_add_term(g, ids[i], s->keys[i].hash);
+    s->n = s->n_bytes = 0;
+    return good;
+}
+
 static bool take_term(void *user, const char *term, size_t len, size_t begin, size_t end)
 {
     term_bag *g = user;
+    staged_terms *s = &g->staged;
+    const uint64_t hash = gx_hash(term, len);
     (void)begin, (void)end;
-    const uint32_t id = gx_index_find_term(g->ix, term, len);
-    return bag_add(g, id != UINT32_MAX ? id : (XXH3_64bits(term, len) | UNKNOWN_TERM), 1);
+    if (g->ix->parts || len > STAGED_BYTES)
+        return bag_add_term(g, gx_index_find_term(g->ix, term, len), hash);
+    if ((s->n == STAGED_TERMS || len > STAGED_BYTES - s->n_bytes) && !bag_add_staged(g))
+        return false;
+    memcpy(s->bytes + s->n_bytes, term, len);
+    s->keys[s->n++] = (gx_term_key){s->bytes + s->n_bytes, (uint32_t)len, hash};
+    s->n_bytes += (uint32_t)len;
+    gx_index_expect_hashed(g->ix, hash);
+    return true;
 }
 
 static int by_df(const void *a, const void *b)
@@ -272,10 +311,11 @@ gx_status gx_plan_make(gx_plan *out, const gx_index *ix, const char *text, size_
 {
     term_bag g;
     g.ix = ix;
-    g.n = 0;
+    g.n = g.staged.n = g.staged.n_bytes = 0;
     const gx_status st = gx_analyze(ix->analyzer, text, len, take_term, &g);
     if (st != GX_OK)
         return gx_fail(err, st, "cannot analyse a query of %zu bytes: %s", len, gx_status_name(st));
+    bag_add_staged(&g); /* make_from_bag refuses too many terms */
     return make_from_bag(out, &g, opt, err);
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <libstemmer.h>
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,17 +11,25 @@
 #include <utf8proc.h>
 
 #include "engine/status.h"
+#include "engine/thread_number.h"
 #include "index/analysis/fold.h"
 #include "index/analysis/porter.h"
 #include "index/analysis/tokenizer.h"
 
 #define MAX_TOKEN_BYTES 255u
 #define POOL_SIZE 64u
+#define POOL_LOOKS 8u /* places at which a thread looks that has none of its own, or whose own is taken */
 
 typedef struct stop_word {
     char *bytes;
     size_t len;
 } stop_word;
+
+/* A place for an idle workspace, or NULL. A thread has a place of its own as long as there are no more than POOL_SIZE,
+ * in a cache line of its own: where many threads plan short queries, they would wait for the line of a shared one. */
+typedef struct pool_slot {
+    alignas(64) _Atomic(gx_analysis *) idle;
+} pool_slot;
 
 struct gx_analyzer {
     gx_tokenizer_mode mode;
@@ -28,8 +37,8 @@ struct gx_analyzer {
     uint32_t max_token_bytes;
     char *stemmer;    /* "none", "porter", or Snowball's name */
     stop_word *stops; /* [n_stops], sorted by bytes, no duplicates */
-    size_t n_stops, max_stops;
-    _Atomic(gx_analysis *) *pool; /* [POOL_SIZE] idle workspaces, or NULL */
+    size_t n_stops, max_stops, longest_stop;
+    pool_slot *pool; /* [POOL_SIZE] */
 };
 
 struct gx_analysis {
@@ -74,6 +83,7 @@ static bool keep_stop_word(gx_analyzer *an, const char *word, size_t len)
     memcpy(copy, word, len);
     copy[len] = 0;
     an->stops[an->n_stops++] = (stop_word){copy, len};
+    an->longest_stop = len > an->longest_stop ? len : an->longest_stop;
     return true;
 }
 
@@ -105,7 +115,7 @@ static void sort_stop_words(gx_analyzer *an)
 static bool is_stop_word(const gx_analyzer *an, const char *word, size_t len)
 {
     const stop_word key = {(char *)(uintptr_t)word, len};
-    return an->n_stops && bsearch(&key, an->stops, an->n_stops, sizeof key, compare_stop_words);
+    return len <= an->longest_stop && bsearch(&key, an->stops, an->n_stops, sizeof key, compare_stop_words);
 }
 
 /* Writes the lower case of UTF-8 text to out, which has room for 3 len bytes. Copies bytes that are
@@ -239,10 +249,12 @@ static gx_status choose_stemmer(gx_analyzer *an, const char *name, gx_error *err
 static gx_analyzer *new_analyzer(void)
 {
     gx_analyzer *an = calloc(1, sizeof *an);
-    if (an && !(an->pool = calloc(POOL_SIZE, sizeof *an->pool))) {
+    if (an && !(an->pool = aligned_alloc(alignof(pool_slot), POOL_SIZE * sizeof *an->pool))) {
         free(an);
         an = NULL;
     }
+    if (an)
+        memset(an->pool, 0, POOL_SIZE * sizeof *an->pool);
     return an;
 }
 
@@ -338,7 +350,7 @@ void gx_analyzer_close(gx_analyzer *an)
     if (!an)
         return;
     for (unsigned i = 0; i < POOL_SIZE; ++i)
-        gx_analysis_close(atomic_load(&an->pool[i]));
+        gx_analysis_close(atomic_load(&an->pool[i].idle));
     free(an->pool);
     for (size_t i = 0; i < an->n_stops; ++i)
         free(an->stops[i].bytes);
@@ -522,25 +534,22 @@ gx_token_kind gx_analysis_term(gx_analysis *a, const char *token, size_t len, co
 
 static gx_analysis *acquire_workspace(const gx_analyzer *an)
 {
-    const unsigned first = (unsigned)((uintptr_t)&an >> 14) % POOL_SIZE; /* threads' stacks differ */
-    for (unsigned i = 0; i < POOL_SIZE; ++i) {
-        _Atomic(gx_analysis *) *slot = &an->pool[(first + i) % POOL_SIZE];
-        gx_analysis *a = NULL;
+    const uint32_t number = gx_thread_number(), n = number < POOL_SIZE ? 1 : POOL_LOOKS;
+    gx_analysis *a = NULL;
+    for (uint32_t i = 0; i < n; ++i) {
+        _Atomic(gx_analysis *) *slot = &an->pool[(number + i) % POOL_SIZE].idle;
         if (atomic_load_explicit(slot, memory_order_relaxed) && (a = atomic_exchange(slot, NULL)))
             return a;
-        if (i == 7)
-            break;
     }
-    gx_analysis *a;
     return gx_analysis_open(&a, an, NULL) == GX_OK ? a : NULL;
 }
 
 static void release_workspace(const gx_analyzer *an, gx_analysis *a)
 {
-    const unsigned first = (unsigned)((uintptr_t)&an >> 14) % POOL_SIZE;
-    for (unsigned i = 0; i < 8; ++i) {
+    const uint32_t number = gx_thread_number();
+    for (uint32_t i = 0; i < POOL_LOOKS; ++i) {
         gx_analysis *none = NULL;
-        if (atomic_compare_exchange_strong(&an->pool[(first + i) % POOL_SIZE], &none, a))
+        if (atomic_compare_exchange_strong(&an->pool[(number + i) % POOL_SIZE].idle, &none, a))
             return;
     }
     gx_analysis_close(a);

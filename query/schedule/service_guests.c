@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "engine/status.h"
+#include "engine/thread_number.h"
 
 #define PLACES_A_CALLER 4u /* guests for each caller that may answer at once: a thread finds its last one free */
 #define MOST_GUESTS 64u    /* but no more than this number, or one for each caller */
@@ -36,10 +37,7 @@ static bool is_idle(gx_service *s)
  * that is free. NULL: there is none. */
 static gx_worker *take_guest(gx_service *s)
 {
-    static atomic_uint n_threads;
-    static _Thread_local unsigned mine;
-    if (!mine)
-        mine = atomic_fetch_add(&n_threads, 1) + 1;
+    const uint32_t mine = gx_thread_number();
     if (atomic_fetch_add(&s->n_visits, 1) < s->opt.callers) {
         for (uint32_t i = 0; i < s->n_guests; ++i) {
             gx_worker *w = s->guests[(mine + i) % s->n_guests];

@@ -11,6 +11,7 @@
 #include "index/analysis/analyzer.h"
 #include "index/format.h"
 #include "index/index.h"
+#include "index/lexicon.h"
 #include "tests/support/test.h"
 
 static char dir[64];
@@ -198,6 +199,32 @@ static void terms_that_collide_are_put_in_slots_one_behind_another(void **state)
     unlink(path);
 }
 
+/* Terms that are looked up together have the ids that each has alone: known[n] terms, and other ones that collide with
+ * them. */
+static void check_all_found(const gx_index *ix, const char *known, uint32_t n, const char *unknown, uint32_t n_unknown)
+{
+    enum { MOST = 33 };
+    gx_term_key keys[MOST];
+    uint32_t ids[MOST], n_found = 0;
+    uint64_t seed = 7;
+    for (uint32_t round = 0; round < 2000; ++round) {
+        const uint32_t m = (uint32_t)(gx_random_next(&seed) % (MOST + 1));
+        for (uint32_t i = 0; i < m; ++i) {
+            const bool is_known = gx_random_next(&seed) % 3 != 0;
+            const char *term = is_known ? known + gx_random_next(&seed) % n * TERM
+                                        : unknown + gx_random_next(&seed) % n_unknown * TERM;
+            keys[i] = (gx_term_key){term, TERM - 1, gx_hash(term, TERM - 1)};
+            gx_index_expect_hashed(ix, keys[i].hash);
+        }
+        gx_index_find_all(ix, keys, m, ids);
+        for (uint32_t i = 0; i < m; ++i) {
+            assert_int_equal(ids[i], gx_index_find_term(ix, keys[i].bytes, keys[i].len));
+            n_found += ids[i] != UINT32_MAX;
+        }
+    }
+    assert_in_range(n_found, 15000, 30000); /* two thirds of 33,000 */
+}
+
 /* The time of a build, and of looking up terms that the index has and has not, does not grow with
  * the square of terms whose hashes begin at a few slots. */
 static void terms_that_collide_take_no_longer(void **state)
@@ -231,6 +258,7 @@ static void terms_that_collide_take_no_longer(void **state)
     const double took = cpu_seconds() - t;
     if (took > 0.5)
         fail_msg("looking terms up that collide takes %.2f s", took);
+    check_all_found(ix, text, N, unknown, UNKNOWN);
     gx_index_close(ix);
     unlink(path);
     free(text);

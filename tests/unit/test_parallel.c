@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
+#include "engine/thread_number.h"
 #include "tests/support/test.h"
 
 enum { N = 1000 };
@@ -68,6 +69,28 @@ static void starts_threads_from_the_number_given(void **state)
     check(&c, 3, 8);
 }
 
+enum { N_NUMBERED = 100 };
+
+static void note_number(void *user, uint32_t number)
+{
+    ((uint32_t *)user)[number] = gx_thread_number();
+    if (gx_thread_number() != ((uint32_t *)user)[number])
+        ((uint32_t *)user)[number] = UINT32_MAX; /* it has changed */
+}
+
+static void every_thread_has_a_number_of_its_own(void **state)
+{
+    (void)state;
+    uint32_t numbers[N_NUMBERED];
+    assert_int_equal(gx_parallel_run(N_NUMBERED, note_number, numbers), N_NUMBERED);
+    assert_int_equal(gx_thread_number(), numbers[0]); /* the caller's own */
+    for (uint32_t i = 0; i < N_NUMBERED; ++i) {
+        assert_int_not_equal(numbers[i], UINT32_MAX);
+        for (uint32_t j = 0; j < i; ++j)
+            assert_int_not_equal(numbers[i], numbers[j]);
+    }
+}
+
 static void starting_no_thread_is_nothing(void **state)
 {
     (void)state;
@@ -85,6 +108,7 @@ int main(void)
         cmocka_unit_test(runs_every_number_once),
         cmocka_unit_test(starts_threads_from_the_number_given),
         cmocka_unit_test(starting_no_thread_is_nothing),
+        cmocka_unit_test(every_thread_has_a_number_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
