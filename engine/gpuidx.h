@@ -24,6 +24,8 @@
  *     below that of the struct's first version or above 4,096. Members beyond the caller's size
  *     have their defaults.
  *   - Text is bytes, normally UTF-8; lengths are in bytes. Docids are dense numbers from 0.
+ *   - A file has at most 2^32 - 2 documents, a collection (gpuidx_advanced.h) as many as its files. One of more than
+ *     2^32 - 2 documents is wide: its docids need 64 bits, and gx_search writes them to gx_results.docids64.
  *
  * ABI: structs grow at their end only, and enumerators keep their values, while the major version
  * stays and is above 0. A minor version 0.x may break both.
@@ -149,7 +151,7 @@ GX_API void gx_index_close(gx_index *ix);
 
 typedef struct gx_index_stats {
     size_t size;
-    uint32_t n_docs, n_terms;
+    uint32_t n_docs, n_terms;      /* n_docs: UINT32_MAX of a wide collection; n_documents below has all */
     uint64_t n_postings, n_tokens; /* n_tokens: the sum of all document lengths */
     uint32_t block_len;            /* most postings of a block */
     uint64_t file_bytes, device_bytes;
@@ -162,6 +164,7 @@ typedef struct gx_index_stats {
     /* What an impact of 1 adds to a score: weights were divided by it when they were made whole
      * numbers. 1: nothing was divided, or the index holds tfs. 0: each list has its own unit. */
     double impact_unit;
+    uint64_t n_documents; /* all, of a wide collection too */
 } gx_index_stats;
 /* Write the statistics into *st, whose size the caller has set. GX_EUSAGE: that size is too small,
  * and nothing is written. */
@@ -175,8 +178,8 @@ GX_API const char *gx_index_meta(const gx_index *ix, size_t *len);
 
 /* A document's external id and its title. The bytes belong to the index and are not NUL-terminated.
  * NULL, and *len = 0, where there is none, or where docid >= n_docs. */
-GX_API const char *gx_index_doc_id(const gx_index *ix, uint32_t docid, size_t *len);
-GX_API const char *gx_index_doc_title(const gx_index *ix, uint32_t docid, size_t *len);
+GX_API const char *gx_index_doc_id(const gx_index *ix, uint64_t docid, size_t *len);
+GX_API const char *gx_index_doc_title(const gx_index *ix, uint64_t docid, size_t *len);
 
 /* Copy the external ids of n documents to buf, a line end behind each: ids hold none. Returns the
  * bytes that they take together. Where that is more than size, buf has the first size of them; buf
@@ -184,15 +187,18 @@ GX_API const char *gx_index_doc_title(const gx_index *ix, uint32_t docid, size_t
  * For languages to which a call for each document is dear. Thread-safe. */
 GX_API size_t gx_index_join_doc_ids(const gx_index *ix, const uint32_t *docids /* [n] */, size_t n, char *buf,
                                     size_t size);
+/* The same with docids of 64 bits, which those of a wide collection are. */
+GX_API size_t gx_index_join_doc_ids64(const gx_index *ix, const uint64_t *docids /* [n] */, size_t n, char *buf,
+                                      size_t size);
 
 /* A document's length: the number of its terms, repeated ones included; 0 where docid >= n_docs. */
-GX_API uint32_t gx_index_doc_len(const gx_index *ix, uint32_t docid);
+GX_API uint32_t gx_index_doc_len(const gx_index *ix, uint64_t docid);
 
 /* Decompress a document's stored text into *buf, and set *len to its bytes. The function
  * enlarges *buf with realloc where *cap, its size, is too small; begin with NULL and 0. The
  * caller frees *buf with free(). GX_ENOTFOUND (the index stores no texts, or docid >= n_docs),
  * GX_ECORRUPT, GX_ENOMEM. */
-GX_API gx_status gx_index_doc_text(const gx_index *ix, uint32_t docid, char **buf, size_t *cap, size_t *len,
+GX_API gx_status gx_index_doc_text(const gx_index *ix, uint64_t docid, char **buf, size_t *cap, size_t *len,
                                    gx_error *err);
 
 /* An attribute is a typed value of a document, by which searches can be filtered. A document has any
@@ -263,7 +269,7 @@ typedef struct gx_attribute_info {
     const char *name; /* [name_len] bytes, not NUL-terminated; they belong to the index */
     size_t name_len;
     gx_attribute_type type;
-    uint32_t n_present;          /* documents that have a value */
+    uint32_t n_present;          /* documents that have a value; UINT32_MAX where there are more */
     uint64_t n_values;           /* values of all documents; more than n_present where one has several */
     uint32_t n_distinct;         /* different strings; of keywords alone */
     uint64_t bytes;              /* that it takes in the file, strings included */
@@ -272,6 +278,7 @@ typedef struct gx_attribute_info {
     gx_bitmap_encoding encoding; /* of its bitmap columns, or GX_BITMAPS_NONE; of a collection's first file */
     uint32_t n_bins;             /* of the same */
     uint64_t bitmap_bytes;       /* that they take, a part of `bytes` */
+    uint64_t n_documents;        /* all documents that have a value */
 } gx_attribute_info;
 
 /* How many attributes an index has, and what it has of attribute number i. The caller sets
@@ -282,8 +289,10 @@ GX_API gx_status gx_index_get_attribute(const gx_index *ix, uint32_t i, gx_attri
 
 /* The docid of an external id, or UINT32_MAX if no document has it. The first two dozen calls read
  * through all ids. The next call makes a hash table, of 6 to 12 bytes a document, and later calls
- * look in that. Thread-safe. */
+ * look in that. A docid of a wide collection that does not fit is UINT32_MAX, too. Thread-safe. */
 GX_API uint32_t gx_index_find_doc(const gx_index *ix, const char *id, size_t len);
+/* The same with a docid of 64 bits; UINT64_MAX if no document has the id. */
+GX_API uint64_t gx_index_find_doc64(const gx_index *ix, const char *id, size_t len);
 
 /* ---- its terms and their lists ---- */
 
@@ -301,7 +310,7 @@ GX_API uint32_t gx_index_find_term(const gx_index *ix, const char *term, size_t 
 GX_API const char *gx_index_term(const gx_index *ix, uint32_t term, size_t *len);
 
 /* The number of documents that contain the term; 0 where term >= n_terms. */
-GX_API uint32_t gx_index_df(const gx_index *ix, uint32_t term);
+GX_API uint64_t gx_index_df(const gx_index *ix, uint32_t term);
 
 /* The sum of the term's tfs over all documents; 0 where term >= n_terms. The file does not store
  * it: the call decodes the tfs of the whole list. Thread-safe. */
@@ -334,6 +343,9 @@ GX_API gx_status gx_postings_open(gx_postings **out, const gx_index *ix, uint32_
  * GX_ECORRUPT: the block does not decode to rising docids below n_docs. */
 GX_API gx_status gx_postings_next(gx_postings *p, const uint32_t **docids, const uint32_t **tfs, uint32_t *n,
                                   gx_error *err);
+/* What is to be added to the docids of the block that gx_postings_next has given last: 0, but in a wide collection,
+ * where those are counted from the first document of a part. */
+GX_API uint64_t gx_postings_base(const gx_postings *p);
 GX_API void gx_postings_close(gx_postings *p);
 
 /* ---- building an index ---- */
@@ -495,9 +507,11 @@ typedef enum gx_engine_kind {
 } gx_engine_kind;
 
 typedef enum gx_join {
-    GX_JOIN_AUTO,  /* on a GPU, where there is room for the file: its memory gets a copy of the lists in any case */
+    GX_JOIN_AUTO,  /* on a GPU, where there is room for the file: its memory gets a copy of the lists in any case. The
+                    * parts of a wide collection are not joined */
     GX_JOIN_NEVER, /* part by part: opened at once, and no file is made */
-    GX_JOIN_ALWAYS /* on the CPU too; without room for the file no engine is opened: GX_EIO, GX_ENOTFOUND */
+    GX_JOIN_ALWAYS /* on the CPU too; without room for the file no engine is opened: GX_EIO, GX_ENOTFOUND. Of a wide
+                    * collection: GX_EUSAGE */
 } gx_join;
 
 #define GX_MAX_DEVICES 16u /* most GPUs of an engine */
@@ -795,7 +809,9 @@ GX_API void gx_query_init(gx_query *q, size_t size, const char *text, size_t len
  *
  * A score is an integer below 2^31 times a power of two that is the query's (see gx_query). A
  * double holds it exactly; a float rounds it to 24 bits, so different scores can become equal
- * floats. */
+ * floats.
+ *
+ * docids64 gets the same docids as docids; of the two, one may be NULL. Of a wide collection docids must be NULL. */
 typedef struct gx_results {
     size_t size;
     uint32_t *docids;     /* [n * k] */
@@ -803,6 +819,7 @@ typedef struct gx_results {
     uint32_t *n_hits;     /* [n] */
     uint64_t *n_matches;  /* [n]; written only if options.count is true */
     double *exact_scores; /* [n * k] */
+    uint64_t *docids64;   /* [n * k] */
 } gx_results;
 
 /* Open a session on an engine, which must outlive it. */
@@ -826,8 +843,8 @@ GX_API gx_status gx_session_get_memory(const gx_session *s, gx_session_memory *o
  * and all later ones; gx_engine_get_fallback gives the reason. GX_EUSAGE (k = 0, a query of more
  * than GX_MAX_TERMS terms, bad k1 or b, a preset other than GX_IMPACT where
  * gx_index_stats.impacts is true, an unknown algorithm, a mask of another engine, results
- * without docids or n_hits), GX_ENOMEM, GX_ECUDA, GX_ECANCELLED, GX_EDEADLINE; without GX_OK the
- * results are undefined. */
+ * without docids or n_hits, docids of 32 bits of a wide collection), GX_ENOMEM, GX_ECUDA,
+ * GX_ECANCELLED, GX_EDEADLINE; without GX_OK the results are undefined. */
 GX_API gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx_query_options *opt,
                            const gx_results *out, gx_error *err);
 

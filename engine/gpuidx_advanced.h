@@ -53,7 +53,12 @@ GX_API gx_status gx_index_verify(const char *path, gx_check level, gx_error *err
  * term numbers, and so the answers of every search, to the bit (but for searches with
  * gx_query_options.threshold_factor or block_budget). It is one commit, and stays it;
  * later commits change nothing in it, and the files that it uses remain until it is closed.
- * gx_index_reopen gives the last commit. gx_index_meta is that of the first part. */
+ * gx_index_reopen gives the last commit. gx_index_meta is that of the first part.
+ *
+ * A part has at most 2^32 - 2 documents, deleted ones included; all parts together may have more. Such a collection
+ * is wide: its docids are numbers of 64 bits, in the same order. All that searches, changes and tells of a collection
+ * takes a wide one. What makes one file of all its documents refuses it with GX_EUSAGE (GX_MERGE_ALL, GX_JOIN_ALWAYS,
+ * gx_index_rewrite, exports but that of attributes). */
 
 /* Make a collection of n index files at folder path, which is created. Their documents are in the
  * order of the files. The files get a second name in the folder (a hard link), or are copied where
@@ -72,7 +77,7 @@ GX_API gx_status gx_index_reopen(gx_index **out, const gx_index *old, const gx_i
 /* As gx_index_get_stats, which takes a pass over the terms of a collection's parts, once; this
  * takes no time, but n_terms may be 0 of a collection. */
 GX_API gx_status gx_index_get_quick_stats(const gx_index *ix, gx_index_stats *st);
-GX_API uint32_t gx_index_n_docs(const gx_index *ix); /* their n_docs */
+GX_API uint64_t gx_index_n_docs(const gx_index *ix); /* their n_documents */
 
 /* The parts of a collection and the number of its commit; 0 of an index that is one file. */
 GX_API uint32_t gx_index_n_parts(const gx_index *ix);
@@ -97,8 +102,13 @@ typedef struct gx_shard {
     /* Called twice a pass over a batch of n queries: behind the process's first part, so that
      * thresholds travel, and at the end. Query i has n_keys[i] keys, falling, where ks[0] + ... +
      * ks[i - 1] keys may precede; each becomes the ks[i] greatest different ones of all
-     * processes. */
-    gx_status (*exchange)(void *user, uint64_t *keys, uint32_t *n_keys, const uint32_t *ks, uint32_t n, gx_error *err);
+     * processes.
+     *
+     * A key is score << 32 | ~docid. Of a wide collection, highs[i] has the upper 32 bits of the docid of keys[i],
+     * and of two keys that one is greater which has the greater score, or with equal scores the smaller docid. Of any
+     * other collection, highs is NULL. */
+    gx_status (*exchange)(void *user, uint64_t *keys, uint32_t *highs, uint32_t *n_keys, const uint32_t *ks, uint32_t n,
+                          gx_error *err);
     void *user;
 } gx_shard;
 
@@ -148,7 +158,7 @@ GX_API const gx_index *gx_collection_index(const gx_collection *c);
 
 /* Add a document; values of attributes are numbered as gx_index_get_attribute numbers them.
  * GX_EINPUT (an id that a live document has, and as gx_builder_add): it is not added, and the next
- * one may be. GX_EUSAGE: the collection holds impacts, or has 2^32 - 2 documents, which can be committed.
+ * one may be. GX_EUSAGE: the collection holds impacts, or 2^32 - 2 documents have been added, which can be committed.
  * After any other failure, of this and of the functions below, the collection must be closed and has
  * its last commit. */
 GX_API gx_status gx_collection_add(gx_collection *c, const gx_document *doc, gx_error *err);
@@ -168,9 +178,10 @@ typedef enum gx_merge_policy {
     /* Merge 4 neighbouring parts of about one size into one, none of which has more documents than the
      * others together, as long as there are any, and write parts of which more than a third is deleted
      * anew. So there are at most 3 parts of each of the sizes 10,000, 40,000, 160,000, ... documents
-     * where parts are added at the end, and each document is written once a size. */
+     * where parts are added at the end, and each document is written once a size. No part of more than 2^32 - 2
+     * documents is made. */
     GX_MERGE_TIERS,
-    GX_MERGE_ALL /* one part, without deleted documents */
+    GX_MERGE_ALL /* one part, without deleted documents; of a wide collection GX_EUSAGE */
 } gx_merge_policy;
 
 /* Commit, then merge parts, a commit each. Answers stay the same. GX_EUSAGE, GX_ECANCELLED (the
@@ -352,8 +363,8 @@ GX_API void gx_filter_close(gx_filter *f); /* NULL is fine */
 GX_API const char *gx_filter_text(const gx_filter *f, size_t *len);
 
 /* The documents that the filter selects: bit d % 64 of words[d / 64] is set for document d, and no
- * bit at n_docs and above. *n receives their number and may be NULL. Takes a pass over the column
- * of each condition. GX_ENOMEM. */
+ * bit at n_docs and above. *n receives their number, UINT32_MAX where there are more, and may be NULL.
+ * Takes a pass over the column of each condition. GX_ENOMEM. */
 GX_API gx_status gx_filter_evaluate(const gx_filter *f, uint64_t *words /* [ceil(n_docs / 64)] */, uint32_t *n,
                                     gx_error *err);
 
@@ -797,7 +808,7 @@ GX_API gx_status gx_highlighter_snippet(gx_highlighter *h, const char *text, siz
 typedef struct gx_explain_term {
     const char *term; /* the index's bytes */
     size_t term_len;
-    uint32_t df;
+    uint64_t df;
     double qtf;      /* how often the query contains the term, or the weight that the query gives it */
     uint32_t tf;     /* 0: the document lacks the term */
     double idf;      /* as the preset has it, without qtf; 1 where it has none */
@@ -808,11 +819,12 @@ typedef struct gx_explain_term {
 } gx_explain_term;
 
 typedef struct gx_explanation {
-    uint32_t docid, n_docs, dl, counted_dl; /* counted_dl: dl, or what the preset keeps of it */
-    double avgdl, k1, b;                    /* k1, b: 0 where linear */
-    float K;       /* k1 (1 - b + b counted_dl / avgdl), in single precision as it is used; 0 where linear */
-    bool times_k1; /* the preset multiplies by k1 + 1 */
-    bool linear;   /* the preset's score is weight * tf: it has no k1, b and K */
+    uint64_t docid, n_docs;
+    uint32_t dl, counted_dl; /* counted_dl: dl, or what the preset keeps of it */
+    double avgdl, k1, b;     /* k1, b: 0 where linear */
+    float K;                 /* k1 (1 - b + b counted_dl / avgdl), in single precision as it is used; 0 where linear */
+    bool times_k1;           /* the preset multiplies by k1 + 1 */
+    bool linear;             /* the preset's score is weight * tf: it has no k1, b and K */
     const char *preset, *formula;
     int exponent;
     uint32_t n_unknown; /* different terms of the query that the index lacks */
@@ -826,7 +838,7 @@ typedef struct gx_explanation {
  * whether the document matches under opt->op. Free with gx_explanation_free. GX_EUSAGE as
  * gx_search, GX_ENOMEM. */
 GX_API gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *query, const gx_query_options *opt,
-                            uint32_t docid, gx_error *err);
+                            uint64_t docid, gx_error *err);
 GX_API void gx_explanation_free(gx_explanation *e); /* accepts a zeroed one */
 
 /* ---- relevance feedback: a query with the terms of its best documents added ---- */
@@ -1156,13 +1168,14 @@ typedef struct gx_service_answer {
     uint64_t number; /* of the query: they are counted from 0 in the order of submission */
     void *user;      /* gx_submission.users */
     gx_status status;
-    const char *error;      /* what went wrong; "" for GX_OK */
-    uint32_t n_hits;        /* 0 without GX_OK */
-    const uint32_t *docids; /* [n_hits] as gx_results has them */
-    const double *scores;   /* [n_hits] the exact ones */
-    gx_processor by;        /* what answered it */
-    bool fell_back;         /* the CPU answered it because the GPU failed on it */
-    double seconds;         /* from its arrival to its answer */
+    const char *error;        /* what went wrong; "" for GX_OK */
+    uint32_t n_hits;          /* 0 without GX_OK */
+    const uint32_t *docids;   /* [n_hits] as gx_results has them; NULL: the collection is wide */
+    const double *scores;     /* [n_hits] the exact ones */
+    gx_processor by;          /* what answered it */
+    bool fell_back;           /* the CPU answered it because the GPU failed on it */
+    double seconds;           /* from its arrival to its answer */
+    const uint64_t *docids64; /* [n_hits] of a wide collection; else NULL */
 } gx_service_answer;
 
 typedef struct gx_service_options {

@@ -440,7 +440,8 @@ static void add_attribute(gx_attribute_info *whole, const gx_part *p, const gx_c
         whole->min_float = !had || one.min_float < whole->min_float ? one.min_float : whole->min_float;
         whole->max_float = !had || one.max_float > whole->max_float ? one.max_float : whole->max_float;
     }
-    whole->n_present += one.n_present;
+    whole->n_documents += one.n_present;
+    whole->n_present = whole->n_documents < UINT32_MAX ? (uint32_t)whole->n_documents : UINT32_MAX;
     whole->n_values += one.n_values;
 }
 
@@ -477,6 +478,7 @@ gx_status gx_index_get_attribute(const gx_index *ix, uint32_t i, gx_attribute_in
                                .name_len = c->name_len,
                                .type = c->type,
                                .n_present = c->n_present,
+                               .n_documents = c->n_present,
                                .n_values = c->starts ? c->n_values : c->n_present,
                                .n_distinct = c->n_strings,
                                .bytes = sizeof(gx_column_entry) + c->name_len + c->n_values * c->width};

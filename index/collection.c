@@ -120,22 +120,21 @@ static gx_status bind_parts(gx_index *ix, gx_part *parts, uint32_t n, bool agree
     for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
         gx_part *part = &parts[i];
         part->n_live = part->ix->n_docs - (part->deletes ? part->deletes->n_deleted : 0);
-        part->base = (uint32_t)base;
+        part->base = base;
         sum_up(ix, part, base == 0);
         base += part->n_live;
         st = agree ? GX_OK : gx_parts_agree(first, part->ix, err);
-        if (st == GX_OK && base >= UINT32_MAX)
-            st = gx_fail(err, GX_EUSAGE, "%s: more than 2^32 - 2 documents", ix->path);
     }
     if (st != GX_OK)
         return st;
-    ix->n_docs = (uint32_t)base;
+    ix->n_docs = base < UINT32_MAX ? (uint32_t)base : UINT32_MAX;
+    ix->n_docs_beyond = base - ix->n_docs;
     ix->block_len = first->block_len;
     ix->impacts = first->impacts;
     for (uint32_t i = 0; i < n; ++i)
         if (i == 0 || (ix->impact_unit == 1 && parts[i].ix->n_docs))
             ix->impact_unit = parts[i].ix->impact_unit;
-    ix->avgdl = ix->n_docs && ix->n_tokens ? (double)ix->n_tokens / ix->n_docs : 1;
+    ix->avgdl = base && ix->n_tokens ? (double)ix->n_tokens / (double)base : 1;
     ix->header = first->header;
     ix->analyzer = first->analyzer;
     ix->meta = first->meta;
@@ -298,7 +297,7 @@ gx_status gx_collection_slice(gx_index **out, const gx_index *collection, uint32
 
 /* ---- documents ---- */
 
-const gx_part *gx_parts_find(const gx_parts *p, uint32_t docid, uint32_t *local)
+const gx_part *gx_parts_find(const gx_parts *p, uint64_t docid, uint32_t *local)
 {
     uint32_t lo = 0, hi = p->n;
     while (hi - lo > 1) {
@@ -308,7 +307,7 @@ const gx_part *gx_parts_find(const gx_parts *p, uint32_t docid, uint32_t *local)
         else
             hi = mid;
     }
-    *local = gx_deletes_select(p->parts[lo].deletes, docid - p->parts[lo].base);
+    *local = gx_deletes_select(p->parts[lo].deletes, (uint32_t)(docid - p->parts[lo].base));
     return &p->parts[lo];
 }
 
@@ -394,10 +393,10 @@ static void prefetch_terms(const gx_part *parts, uint32_t n, uint64_t hash)
     }
 }
 
-uint32_t gx_parts_find_ids(const gx_parts *p, const char *term, size_t len, uint32_t *ids)
+uint64_t gx_parts_find_ids(const gx_parts *p, const char *term, size_t len, uint32_t *ids)
 {
     const uint64_t hash = gx_hash(term, len);
-    uint32_t df = 0;
+    uint64_t df = 0;
     for (uint32_t first = 0; first < p->n; first += AT_ONCE) {
         const uint32_t n = p->n - first < AT_ONCE ? p->n - first : AT_ONCE;
         if (n > 1)
@@ -410,10 +409,10 @@ uint32_t gx_parts_find_ids(const gx_parts *p, const char *term, size_t len, uint
     return df;
 }
 
-uint32_t gx_parts_df(const gx_parts *p, const char *term, size_t len)
+uint64_t gx_parts_df(const gx_parts *p, const char *term, size_t len)
 {
     const uint64_t hash = gx_hash(term, len);
-    uint32_t df = 0;
+    uint64_t df = 0;
     for (uint32_t i = 0; i < p->n; ++i) {
         const uint32_t id = gx_index_find_hashed(p->parts[i].ix, hash, term, len);
         df += id == UINT32_MAX ? 0 : gx_part_df(&p->parts[i], id);

@@ -1,9 +1,9 @@
 /* collection.h: a collection opened for reading: index files and their deletes, as one index of the
  * live documents.
  *
- *   docids of the collection   0 ......... base[1] ......... base[2] ...    live documents, dense
+ *   docids of the collection   0 ......... base[1] ......... base[2] ...    live documents, dense; 64 bits
  *   parts                      part 0      part 1            part 2
- *   docids of a part           live ones by gx_deletes_rank
+ *   docids of a part           live ones by gx_deletes_rank; 32 bits
  *
  * Such a gx_index has `parts` and no sections. What reads lists, columns or lengths goes through
  * the parts. The functions of gpuidx.h take it as they take one of a file: it equals the index that
@@ -18,7 +18,7 @@
 typedef struct gx_part {
     gx_index *ix;        /* of a file; shared by all collections that have it open */
     gx_deletes *deletes; /* NULL: all its documents are live */
-    uint32_t base;       /* live documents of the parts before */
+    uint64_t base;       /* live documents of the parts before */
     uint32_t n_live;
 } gx_part;
 
@@ -55,14 +55,14 @@ gx_status gx_deletes_of_joined(gx_deletes **out, const gx_index *joined, const g
 /* What keeps two index files from being parts of one collection: GX_EUSAGE, naming b. */
 gx_status gx_parts_agree(const gx_index *a, const gx_index *b, gx_error *err);
 
-/* The part that holds document docid < n_docs of the collection, and its docid there. */
-const gx_part *gx_parts_find(const gx_parts *p, uint32_t docid, uint32_t *local);
+/* The part that holds a document of the collection, and its docid there. */
+const gx_part *gx_parts_find(const gx_parts *p, uint64_t docid, uint32_t *local);
 
 /* A term's number in each part, ids[p->n], UINT32_MAX where the part lacks it. Returns its df. */
-uint32_t gx_parts_find_ids(const gx_parts *p, const char *term, size_t len, uint32_t *ids);
+uint64_t gx_parts_find_ids(const gx_parts *p, const char *term, size_t len, uint32_t *ids);
 
 /* Live documents that hold a term, 0: none; the greatest tf among them, at least 1. */
-uint32_t gx_parts_df(const gx_parts *p, const char *term, size_t len);
+uint64_t gx_parts_df(const gx_parts *p, const char *term, size_t len);
 uint32_t gx_parts_max_tf(const gx_parts *p, const char *term, size_t len);
 
 /* Live documents of a part that hold its term number `term`. */
@@ -74,7 +74,7 @@ static inline uint32_t gx_part_df(const gx_part *p, uint32_t term)
 /* The terms that live documents hold, in byte order. */
 typedef struct gx_collection_term {
     uint32_t part, term; /* the first part that has it, and its number there */
-    uint32_t df;         /* of live documents */
+    uint64_t df;         /* of live documents */
 } gx_collection_term;
 
 /* All of them, made at first use; *n is their number. NULL: no memory. Thread-safe. */

@@ -8,9 +8,23 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "engine/gpuidx_advanced.h"
 #include "engine/hash.h"
 #include "engine/status.h"
 #include "index/collection.h"
+
+/* Of a collection, the file that has the document, whose docid becomes the file's; there it is UINT32_MAX where the
+ * collection lacks it. */
+static const gx_index *find_file(const gx_index *ix, uint64_t docid, uint32_t *local)
+{
+    *local = docid < UINT32_MAX ? (uint32_t)docid : UINT32_MAX;
+    if (!ix->parts)
+        return ix;
+    if (docid < gx_index_n_docs(ix))
+        return gx_parts_find(ix->parts, docid, local)->ix;
+    *local = UINT32_MAX;
+    return ix;
+}
 
 static const char *get_string(const gx_strings *s, uint32_t docid, size_t *len)
 {
@@ -21,48 +35,60 @@ static const char *get_string(const gx_strings *s, uint32_t docid, size_t *len)
     return *len ? bytes : NULL;
 }
 
-const char *gx_index_doc_id(const gx_index *ix, uint32_t docid, size_t *len)
+const char *gx_index_doc_id(const gx_index *ix, uint64_t docid, size_t *len)
 {
-    if (ix->parts && docid < ix->n_docs)
-        ix = gx_parts_find(ix->parts, docid, &docid)->ix;
-    return get_string(&ix->doc_ids, docid, len);
+    uint32_t local;
+    const gx_index *file = find_file(ix, docid, &local);
+    return get_string(&file->doc_ids, local, len);
+}
+
+/* Add the id of a document, and a line end, at byte `at` of buf. Returns the byte behind them. */
+static size_t add_id(const gx_index *ix, uint64_t docid, char *buf, size_t at, size_t size)
+{
+    size_t len;
+    const char *id = gx_index_doc_id(ix, docid, &len);
+    if (len && at < size)
+        memcpy(buf + at, id, len < size - at ? len : size - at);
+    at += len;
+    if (at < size)
+        buf[at] = '\n';
+    return at + 1;
 }
 
 size_t gx_index_join_doc_ids(const gx_index *ix, const uint32_t *docids, size_t n, char *buf, size_t size)
 {
     size_t at = 0;
-    for (size_t i = 0; i < n; ++i) {
-        size_t len;
-        const char *id = gx_index_doc_id(ix, docids[i], &len);
-        if (len && at < size)
-            memcpy(buf + at, id, len < size - at ? len : size - at);
-        at += len;
-        if (at < size)
-            buf[at] = '\n';
-        ++at;
-    }
+    for (size_t i = 0; i < n; ++i)
+        at = add_id(ix, docids[i], buf, at, size);
     return at;
 }
 
-const char *gx_index_doc_title(const gx_index *ix, uint32_t docid, size_t *len)
+size_t gx_index_join_doc_ids64(const gx_index *ix, const uint64_t *docids, size_t n, char *buf, size_t size)
 {
-    if (ix->parts && docid >= ix->n_docs)
-        docid = UINT32_MAX;
-    else if (ix->parts)
-        ix = gx_parts_find(ix->parts, docid, &docid)->ix;
-    return get_string(&ix->titles, docid, len);
+    size_t at = 0;
+    for (size_t i = 0; i < n; ++i)
+        at = add_id(ix, docids[i], buf, at, size);
+    return at;
 }
 
-uint32_t gx_index_doc_len(const gx_index *ix, uint32_t docid)
+const char *gx_index_doc_title(const gx_index *ix, uint64_t docid, size_t *len)
 {
-    return docid < ix->n_docs ? gx_index_length(ix, docid) : 0;
+    uint32_t local;
+    const gx_index *file = find_file(ix, docid, &local);
+    return get_string(&file->titles, local, len);
 }
 
-uint32_t gx_index_length(const gx_index *ix, uint32_t docid)
+uint32_t gx_index_doc_len(const gx_index *ix, uint64_t docid)
 {
+    return docid < gx_index_n_docs(ix) ? gx_index_length(ix, docid) : 0;
+}
+
+uint32_t gx_index_length(const gx_index *ix, uint64_t docid)
+{
+    uint32_t local = (uint32_t)docid;
     if (ix->parts)
-        ix = gx_parts_find(ix->parts, docid, &docid)->ix;
-    return ix->doc_lens[docid];
+        ix = gx_parts_find(ix->parts, docid, &local)->ix;
+    return ix->doc_lens[local];
 }
 
 /* ---- external ids to docids ---- */
@@ -166,7 +192,7 @@ uint32_t gx_index_find_live_doc(const gx_index *ix, const gx_live *live, const c
     return slots[slot] ? slots[slot] - 1 : UINT32_MAX;
 }
 
-static uint32_t find_in_parts(const gx_parts *p, const char *id, size_t len)
+static uint64_t find_in_parts(const gx_parts *p, const char *id, size_t len)
 {
     for (uint32_t i = p->n; i--;) { /* what changes lies in the last parts */
         const gx_part *part = &p->parts[i];
@@ -175,12 +201,21 @@ static uint32_t find_in_parts(const gx_parts *p, const char *id, size_t len)
         if (local != UINT32_MAX)
             return part->base + gx_deletes_rank(part->deletes, local);
     }
-    return UINT32_MAX;
+    return UINT64_MAX;
+}
+
+uint64_t gx_index_find_doc64(const gx_index *ix, const char *id, size_t len)
+{
+    if (ix->parts)
+        return find_in_parts(ix->parts, id, len);
+    const uint32_t docid = gx_index_find_live_doc(ix, NULL, id, len);
+    return docid == UINT32_MAX ? UINT64_MAX : docid;
 }
 
 uint32_t gx_index_find_doc(const gx_index *ix, const char *id, size_t len)
 {
-    return ix->parts ? find_in_parts(ix->parts, id, len) : gx_index_find_live_doc(ix, NULL, id, len);
+    const uint64_t docid = gx_index_find_doc64(ix, id, len);
+    return docid < UINT32_MAX ? (uint32_t)docid : UINT32_MAX;
 }
 
 /* ---- texts ---- */
@@ -242,13 +277,14 @@ static gx_status read_frame(const gx_index *ix, uint32_t i, char **buf, size_t *
     return GX_OK;
 }
 
-gx_status gx_index_doc_text(const gx_index *ix, uint32_t docid, char **buf, size_t *cap, size_t *len, gx_error *err)
+gx_status gx_index_doc_text(const gx_index *whole, uint64_t number, char **buf, size_t *cap, size_t *len, gx_error *err)
 {
+    uint32_t docid;
+    const gx_index *ix = find_file(whole, number, &docid);
     *len = 0;
-    if (ix->parts && docid < ix->n_docs)
-        ix = gx_parts_find(ix->parts, docid, &docid)->ix;
     if (!ix->text_frames || docid >= ix->n_docs)
-        return gx_fail(err, GX_ENOTFOUND, "%s: no text is stored of document %u", ix->path, docid);
+        return gx_fail(err, GX_ENOTFOUND, "%s: no text is stored of document %llu", ix->path,
+                       (unsigned long long)(docid == UINT32_MAX ? number : docid));
     const uint32_t i = frame_of(ix, docid);
     const gx_status st = read_frame(ix, i, buf, cap, err);
     if (st != GX_OK)

@@ -56,7 +56,10 @@ struct gx_index {
     const gx_header *header;
     const gx_section *sections; /* [header->n_sections] */
 
+    /* n_docs: of a collection of more documents, which is called wide, UINT32_MAX; gx_index_n_docs tells all. Their
+     * docids take 64 bits. A file is never wide. */
     uint32_t n_docs, n_terms, block_len;
+    uint64_t n_docs_beyond; /* of a wide collection: documents beyond the first UINT32_MAX; else 0 */
     uint64_t n_blocks, n_postings, n_tokens;
     uint64_t sum_tfs;
     bool impacts;       /* the tf streams hold impacts */
@@ -92,6 +95,18 @@ struct gx_index {
     const uint8_t *text; /* the bytes of all frames */
 };
 
+/* Whether docids of the collection take 64 bits. */
+static inline bool gx_index_is_wide(const gx_index *ix)
+{
+    return ix->n_docs == UINT32_MAX;
+}
+
+/* Words of 64 bits that have a bit for each document. */
+static inline size_t gx_index_n_words(const gx_index *ix)
+{
+    return (size_t)(((uint64_t)ix->n_docs + ix->n_docs_beyond + 63) / 64);
+}
+
 /* One list, ready to decode. */
 typedef struct gx_list {
     uint32_t df, n_blocks, block_len;
@@ -108,13 +123,13 @@ gx_status gx_index_open_at(gx_index **out, const char *path, gx_check level, gx_
 gx_index *gx_index_share(gx_index *ix);
 
 /* Documents that hold a term, 0: none. Of a collection, without the numbers of terms. */
-uint32_t gx_index_df_of(const gx_index *ix, const char *term, size_t len);
+uint64_t gx_index_df_of(const gx_index *ix, const char *term, size_t len);
 
 /* gx_index_find_term of one file, with the term's gx_hash. */
 uint32_t gx_index_find_hashed(const gx_index *ix, uint64_t hash, const char *term, size_t len);
 
-/* The length of document docid < n_docs. */
-uint32_t gx_index_length(const gx_index *ix, uint32_t docid);
+/* The length of document docid, which is below gx_index_n_docs. */
+uint32_t gx_index_length(const gx_index *ix, uint64_t docid);
 
 gx_list gx_index_list(const gx_index *ix, uint32_t term); /* term < n_terms */
 

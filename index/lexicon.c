@@ -95,7 +95,7 @@ const char *gx_index_term(const gx_index *ix, uint32_t term, size_t *len)
     return term < ix->terms.n ? gx_strings_get(&ix->terms, term, len) : NULL;
 }
 
-uint32_t gx_index_df(const gx_index *ix, uint32_t term)
+uint64_t gx_index_df(const gx_index *ix, uint32_t term)
 {
     if (ix->parts) {
         uint32_t n;
@@ -105,7 +105,7 @@ uint32_t gx_index_df(const gx_index *ix, uint32_t term)
     return term < ix->n_terms ? ix->lists[term].df : 0;
 }
 
-uint32_t gx_index_df_of(const gx_index *ix, const char *term, size_t len)
+uint64_t gx_index_df_of(const gx_index *ix, const char *term, size_t len)
 {
     if (ix->parts)
         return gx_parts_df(ix->parts, term, len);

@@ -120,7 +120,6 @@ static void read_object(reading *r, const json_t *root, gx_manifest *m)
 {
     const json_t *parts = json_object_get(root, "parts");
     const size_t n = json_array_size(parts);
-    uint64_t n_live = 0;
     m->commit = read_number(r, root, "commit", INT64_MAX);
     m->next = read_number(r, root, "next", INT64_MAX);
     read_hex(r, root, "uuid", m->uuid, sizeof m->uuid);
@@ -132,13 +131,8 @@ static void read_object(reading *r, const json_t *root, gx_manifest *m)
         r->st = gx_fail(r->err, GX_ENOMEM, "%s: no memory for %zu parts", r->path, n);
         return;
     }
-    for (m->n_parts = 0; r->st == GX_OK && m->n_parts < n; ++m->n_parts) {
-        gx_manifest_part *p = &m->parts[m->n_parts];
-        read_part(r, json_array_get(parts, m->n_parts), p);
-        n_live += p->n_docs - p->deletes.n_docs;
-    }
-    if (n_live >= UINT32_MAX)
-        refuse(r, "there are more than 2^32 - 2 documents");
+    for (m->n_parts = 0; r->st == GX_OK && m->n_parts < n; ++m->n_parts)
+        read_part(r, json_array_get(parts, m->n_parts), &m->parts[m->n_parts]);
 }
 
 static gx_status parse(gx_manifest *out, const char *path, const char *text, size_t n, gx_error *err)

@@ -214,9 +214,9 @@ gx_status gx_index_reopen(gx_index **out, const gx_index *old, const gx_index_op
     return same ? GX_OK : open_collection(out, old->path, o.check, o.load, old, err);
 }
 
-uint32_t gx_index_n_docs(const gx_index *ix)
+uint64_t gx_index_n_docs(const gx_index *ix)
 {
-    return ix->n_docs;
+    return ix->n_docs + ix->n_docs_beyond;
 }
 
 uint32_t gx_index_n_parts(const gx_index *ix)
@@ -265,7 +265,8 @@ static gx_status get_stats(const gx_index *ix, uint32_t n_terms, gx_index_stats 
                             .min_doc_len = ix->min_doc_len,
                             .max_doc_len = ix->max_doc_len,
                             .version = ix->header->version,
-                            .impact_unit = ix->units ? 0 : ix->impact_unit};
+                            .impact_unit = ix->units ? 0 : ix->impact_unit,
+                            .n_documents = gx_index_n_docs(ix)};
     memcpy(whole.uuid, ix->parts ? ix->parts->uuid : ix->header->uuid, sizeof whole.uuid);
     return gx_sized_write(st, &whole, sizeof whole, GX_SIZE_THROUGH(gx_index_stats, device_bytes));
 }

@@ -10,6 +10,7 @@ struct gx_postings {
     const gx_index *ix; /* of a collection: of the part at hand */
     const gx_parts *parts;
     uint32_t part;
+    bool wide;
     const char *bytes; /* the term, of a collection */
     size_t len;
     gx_list list;
@@ -49,6 +50,7 @@ gx_status gx_postings_open(gx_postings **out, const gx_index *ix, uint32_t term,
         return gx_fail(err, GX_ENOMEM, "%s: no memory to read list %u", ix->path, term);
     p->ix = ix;
     p->parts = ix->parts;
+    p->wide = gx_index_is_wide(ix);
     if (p->parts) {
         p->bytes = gx_parts_term(p->parts, term, &p->len);
         next_part(p, 0);
@@ -86,15 +88,21 @@ static gx_status next_block(gx_postings *p, const uint32_t **docids, const uint3
     return GX_OK;
 }
 
-/* Of a block of the part at hand what lives, with docids of the collection. */
+uint64_t gx_postings_base(const gx_postings *p)
+{
+    return p->wide && p->part < p->parts->n ? p->parts->parts[p->part].base : 0;
+}
+
+/* Of a block of the part at hand what lives, with docids of the collection less gx_postings_base. */
 static uint32_t keep_live(gx_postings *p, bool tfs, uint32_t n)
 {
     const gx_part *part = &p->parts->parts[p->part];
+    const uint32_t base = p->wide ? 0 : (uint32_t)part->base;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; ++i) {
         if (!gx_deletes_is_live(part->deletes, p->docids[i]))
             continue;
-        p->docids[kept] = part->base + gx_deletes_rank(part->deletes, p->docids[i]);
+        p->docids[kept] = base + gx_deletes_rank(part->deletes, p->docids[i]);
         if (tfs)
             p->tfs[kept] = p->tfs[i];
         ++kept;

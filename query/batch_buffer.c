@@ -13,7 +13,8 @@ gx_status gx_batch_buffer_reserve(gx_batch_buffer *b, uint32_t n, size_t n_keys,
         b->max_plans = n;
     }
     if (n_keys > b->max_keys) {
-        if (!gx_resize(&b->keys, n_keys, sizeof *b->keys))
+        if (!gx_resize(&b->keys, n_keys, sizeof *b->keys) ||
+            (b->wide && !gx_resize(&b->highs, n_keys, sizeof *b->highs)))
             return gx_fail(err, GX_ENOMEM, "no memory for %zu results", n_keys);
         b->max_keys = n_keys;
     }
@@ -25,4 +26,5 @@ void gx_batch_buffer_free(gx_batch_buffer *b)
     free(b->plans);
     free(b->hits);
     free(b->keys);
+    free(b->highs);
 }

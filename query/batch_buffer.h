@@ -8,10 +8,12 @@
 typedef struct gx_batch_buffer {
     uint32_t max_plans; /* capacities */
     size_t max_keys;
-    gx_plan *plans; /* [max_plans] */
-    gx_hits *hits;  /* [max_plans] */
-    uint64_t *keys; /* [max_keys], of all answers */
-} gx_batch_buffer;  /* all zeros: empty */
+    gx_plan *plans;  /* [max_plans] */
+    gx_hits *hits;   /* [max_plans] */
+    uint64_t *keys;  /* [max_keys], of all answers */
+    bool wide;       /* set by the owner: answers have gx_hits.highs, */
+    uint32_t *highs; /* [max_keys]; else NULL */
+} gx_batch_buffer;   /* all zeros: empty */
 
 /* Make room for n plans whose answers have n_keys keys together. GX_ENOMEM: the buffer is as large
  * as it was. */

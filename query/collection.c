@@ -12,6 +12,7 @@
 #include "query/count.h"
 #include "query/filter.h"
 #include "query/mask.h"
+#include "query/wide_hits.h"
 
 /* ---- engines ---- */
 
@@ -218,7 +219,12 @@ gx_status gx_part_engines_open(gx_part_engines **out, const gx_index *ix, const 
     if (!e)
         return gx_fail(err, GX_ENOMEM, "no memory for an engine");
     gx_status st = find_range(&e->range, ix, opt->shard, err);
-    if (st == GX_OK && wants_joining(opt, gpu))
+    if (st == GX_OK && opt->join == GX_JOIN_ALWAYS && gx_index_is_wide(ix))
+        st = gx_fail(err, GX_EUSAGE,
+                     "%s has %llu documents, too many for one index: its parts are searched one by one and cannot be "
+                     "joined",
+                     ix->path, (unsigned long long)gx_index_n_docs(ix));
+    if (st == GX_OK && !gx_index_is_wide(ix) && wants_joining(opt, gpu))
         st = gx_joined_parts_open(&e->joined, ix, e->range, spreads(opt) ? opt->n_devices : 1, old ? old->joined : NULL,
                                   opt->join == GX_JOIN_ALWAYS, err);
     if (st != GX_OK) {
@@ -281,8 +287,9 @@ gx_status gx_part_masks_open(gx_mask ***out, const gx_part_engines *e, const uin
     gx_mask **masks = calloc(e->n, sizeof *masks);
     uint64_t *local = alloc_words(e);
     *out = NULL;
-    gx_status st =
-        masks && local ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for a mask of %u documents", e->ix->n_docs);
+    gx_status st = masks && local ? GX_OK
+                                  : gx_fail(err, GX_ENOMEM, "no memory for a mask of %llu documents",
+                                            (unsigned long long)gx_index_n_docs(e->ix));
     for (uint32_t i = e->range.begin; st == GX_OK && i < e->range.end; ++i) {
         gx_part_scatter(&e->ix->parts->parts[i], words, local);
         st = gx_mask_open(&masks[i], e->engines[i], local, err);
@@ -359,7 +366,7 @@ static bool reserve_id(term_ids *t)
     return true;
 }
 
-static uint32_t find_df(const void *user, const char *term, size_t len)
+static uint64_t find_df(const void *user, const char *term, size_t len)
 {
     term_ids *t = (term_ids *)user;
     t->failed = t->failed || !reserve_id(t);
@@ -437,7 +444,7 @@ static gx_status evaluate_leaf(void *user, const gx_filter *f, uint64_t *words, 
     const gx_part *part = &l->e->ix->parts->parts[l->part];
     if (!l->e->joined)
         return gx_filter_evaluate(f->parts[l->part], words, NULL, err);
-    uint64_t *whole = malloc(((size_t)l->e->ix->n_docs / 64 + 1) * sizeof *whole);
+    uint64_t *whole = malloc((gx_index_n_words(l->e->ix) + 1) * sizeof *whole);
     gx_status st = whole ? gx_filter_evaluate(f, whole, NULL, err)
                          : gx_fail(err, GX_ENOMEM, "no memory for the documents of a boolean query");
     if (st == GX_OK) {
@@ -489,7 +496,7 @@ gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *
         return gx_plan_query(out, &none, ix->parts->parts[0].ix, q, opt, err);
     }
     term_ids ids = {.parts = ix->parts, .unit = ix->impact_unit, .max = FEW_IDS / ix->parts->n};
-    const gx_collection_stats stats = {.n_docs = ix->n_docs,
+    const gx_collection_stats stats = {.n_docs = gx_index_n_docs(ix),
                                        .avgdl = ix->avgdl,
                                        .df = find_df,
                                        .max_tf = find_max_tf,
@@ -534,9 +541,12 @@ struct gx_part_sessions {
     gx_counter **counters; /* [e->n], NULL until a search counts */
     uint64_t and_fell_to_or;
     gx_batch_buffer batch; /* of one part's plans */
-    uint64_t *keys;        /* [max_keys] that shards exchange */
+    uint64_t *keys;        /* [max_keys] that shards exchange, */
+    uint32_t *highs;       /* [max_highs] with their upper halves, of a wide collection */
     uint32_t *counts;      /* [max_counts] how many of each query, and its k */
-    size_t max_keys, max_counts;
+    size_t max_keys, max_highs, max_counts;
+    gx_candidate *candidates; /* [max_candidates] of one plan */
+    size_t max_candidates;
 };
 
 gx_status gx_part_sessions_open(gx_part_sessions **out, gx_part_engines *e, gx_error *err)
@@ -546,6 +556,7 @@ gx_status gx_part_sessions_open(gx_part_sessions **out, gx_part_engines *e, gx_e
     if (!s)
         return gx_fail(err, GX_ENOMEM, "no memory for a session");
     s->e = e;
+    s->batch.wide = gx_index_is_wide(e->ix);
     if (e->description)
         s->first = __atomic_fetch_add(&e->n_opened, 1, __ATOMIC_RELAXED) % (e->range.end - e->range.begin);
     s->sessions = calloc(e->n, sizeof *s->sessions);
@@ -574,7 +585,9 @@ void gx_part_sessions_close(gx_part_sessions *s)
     free(s->counters);
     gx_batch_buffer_free(&s->batch);
     free(s->keys);
+    free(s->highs);
     free(s->counts);
+    free(s->candidates);
     free(s);
 }
 
@@ -598,11 +611,12 @@ void gx_part_sessions_memory(const gx_part_sessions *s, gx_session_memory *out)
     }
 }
 
-/* The docids of a part's keys become those of the collection, which keeps their order. */
+/* The docids of a part's keys become those of the collection, which is not wide. That keeps their order. */
 static void rebase(const gx_part *part, uint64_t *keys, uint32_t n)
 {
+    const uint32_t base = (uint32_t)part->base;
     for (uint32_t i = 0; i < n; ++i)
-        keys[i] = gx_key(gx_key_score(keys[i]), part->base + gx_deletes_rank(part->deletes, gx_key_docid(keys[i])));
+        keys[i] = gx_key(gx_key_score(keys[i]), base + gx_deletes_rank(part->deletes, gx_key_docid(keys[i])));
 }
 
 /* Of hits->keys and more[n], both falling, keep the k greatest in hits->keys[k]. */
@@ -625,10 +639,25 @@ static void merge(gx_hits *hits, uint32_t k, const uint64_t *more, uint32_t n)
     }
 }
 
-/* The least score with which a document of the part is better than the key's. */
-static uint32_t least_score(uint64_t key, const gx_part *part)
+/* The least score with which a document of the part is better than the i-th hit. */
+static uint32_t least_score(const gx_hits *hits, uint32_t i, const gx_part *part)
 {
-    return gx_key_score(key) + (gx_key_docid(key) < part->base);
+    return gx_key_score(hits->keys[i]) + (gx_hits_docid(hits, i) < part->base);
+}
+
+/* Add what a part has found to the hits of the parts before. `found` may lie in their place. */
+static void take_found(const gx_part *part, gx_hits *hits, uint32_t k, gx_hits *found)
+{
+    if (hits->highs)
+        gx_wide_rebase(part, found);
+    else
+        rebase(part, found->keys, found->n);
+    if (found->keys == hits->keys)
+        hits->n = found->n;
+    else if (hits->highs)
+        gx_wide_merge(hits, k, found);
+    else
+        merge(hits, k, found->keys, found->n);
 }
 
 /* Part i's mask and filter of a plan, and whether it is to be filled. */
@@ -677,8 +706,13 @@ static gx_status run_part(gx_part_sessions *s, uint32_t p, const gx_plan *plans,
         if (plan->k > plans[i].k) /* the part has more documents, deleted ones, than the collection has live ones */
             plan->k = plans[i].k;
         give_documents(s, &plans[i], p, plan);
-        plan->initial_threshold = hits[i].n == plans[i].k ? least_score(hits[i].keys[plans[i].k - 1], part) : 0;
-        s->batch.hits[m++] = (gx_hits){hits[i].n ? keys : hits[i].keys, 0}; /* the first keys lie where they stay */
+        plan->initial_threshold = hits[i].n == plans[i].k ? least_score(&hits[i], plans[i].k - 1, part) : 0;
+        s->batch.hits[m] = (gx_hits){keys, 0};
+        if (hits[i].n == 0) /* the first keys lie where they stay */
+            s->batch.hits[m].keys = hits[i].keys;
+        if (hits[i].highs)
+            s->batch.hits[m].highs = hits[i].n ? s->batch.highs + (keys - s->batch.keys) : hits[i].highs;
+        ++m;
         keys += plan->k;
     }
     gx_status st = gx_session_run(s->sessions[p], s->batch.plans, m, s->batch.hits, err);
@@ -686,14 +720,25 @@ static gx_status run_part(gx_part_sessions *s, uint32_t p, const gx_plan *plans,
     for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
         if (!plan_of_part(plans, instead, i, p))
             continue;
-        const gx_hits *found = &s->batch.hits[m++];
-        rebase(part, found->keys, found->n);
-        if (found->keys == hits[i].keys)
-            hits[i].n = found->n;
-        else
-            merge(&hits[i], plans[i].k, found->keys, found->n);
+        take_found(part, &hits[i], plans[i].k, &s->batch.hits[m++]);
     }
     return st;
+}
+
+/* Room for what shards exchange of n queries of up to n_keys keys together. */
+static bool reserve_exchange(gx_part_sessions *s, uint32_t n, size_t n_keys)
+{
+    return gx_reserve(&s->keys, &s->max_keys, n_keys + 1, sizeof *s->keys) &&
+           gx_reserve(&s->counts, &s->max_counts, 2ull * n + 1, sizeof *s->counts) &&
+           (!s->batch.wide || gx_reserve(&s->highs, &s->max_highs, n_keys + 1, sizeof *s->highs));
+}
+
+static void copy_hits(gx_hits *to, const gx_hits *from)
+{
+    to->n = from->n;
+    memcpy(to->keys, from->keys, from->n * sizeof *to->keys);
+    if (to->highs)
+        memcpy(to->highs, from->highs, from->n * sizeof *to->highs);
 }
 
 /* The hits of the plans that are run become those of all shards. */
@@ -704,27 +749,27 @@ static gx_status exchange(gx_part_sessions *s, const gx_plan *plans, gx_part_pla
     size_t n_keys = 0;
     for (uint32_t i = 0; i < n; ++i)
         n_keys += plans[i].k;
-    if (!gx_reserve(&s->keys, &s->max_keys, n_keys + 1, sizeof *s->keys) ||
-        !gx_reserve(&s->counts, &s->max_counts, 2ull * n + 1, sizeof *s->counts))
+    if (!reserve_exchange(s, n, n_keys))
         return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
-    uint32_t *const n_of = s->counts, *const ks = s->counts + n;
+    uint32_t *const n_of = s->counts, *const ks = s->counts + n, *const highs = s->batch.wide ? s->highs : NULL;
     n_keys = 0;
     for (uint32_t i = 0; i < n; ++i) {
         if (!(instead ? instead[i] : plans[i].parts))
             continue;
-        memcpy(s->keys + n_keys, hits[i].keys, hits[i].n * sizeof *s->keys);
-        n_of[m] = hits[i].n;
+        gx_hits own = {s->keys + n_keys, 0, highs ? highs + n_keys : NULL};
+        copy_hits(&own, &hits[i]);
+        n_of[m] = own.n;
         ks[m++] = plans[i].k;
         n_keys += plans[i].k;
     }
-    const gx_status st = s->e->shard->exchange(s->e->shard->user, s->keys, n_of, ks, m, err);
+    const gx_status st = s->e->shard->exchange(s->e->shard->user, s->keys, highs, n_of, ks, m, err);
     m = 0;
     n_keys = 0;
     for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
         if (!(instead ? instead[i] : plans[i].parts))
             continue;
-        hits[i].n = n_of[m++];
-        memcpy(hits[i].keys, s->keys + n_keys, hits[i].n * sizeof *s->keys);
+        const gx_hits all = {s->keys + n_keys, n_of[m++], highs ? highs + n_keys : NULL};
+        copy_hits(&hits[i], &all);
         n_keys += plans[i].k;
     }
     return st;
@@ -849,25 +894,41 @@ gx_status gx_part_sessions_run(gx_part_sessions *s, const gx_plan *plans, uint32
     return st;
 }
 
-void gx_part_sessions_add_scores(gx_part_sessions *s, const gx_plan *rest, const uint32_t *docids, uint32_t *scores,
-                                 uint32_t n)
+/* Add to the candidates, which come by rising docid, what rest's terms add to their scores. */
+static void add_scores(gx_part_sessions *s, const gx_plan *rest, gx_candidate *c, uint32_t n)
 {
     const gx_parts *parts = s->e->ix->parts;
-    uint32_t local[256];
+    uint32_t local[256], scores[256];
     for (uint32_t i = 0, m; i < n; i += m) {
-        const gx_part *part = gx_parts_find(parts, docids[i], &local[0]);
+        const gx_part *part = gx_parts_find(parts, c[i].docid, &local[0]);
         const uint32_t number = (uint32_t)(part - parts->parts);
+        scores[0] = c[i].score;
         for (m = 1; i + m < n && m < sizeof local / sizeof *local; ++m) {
-            if (gx_parts_find(parts, docids[i + m], &local[m]) != part)
+            if (gx_parts_find(parts, c[i + m].docid, &local[m]) != part)
                 break;
+            scores[m] = c[i + m].score;
         }
         gx_session *session = s->sessions[number]; /* NULL: another process searches the part */
         const gx_plan *plan = rest->parts ? &rest->parts->plans[number] : rest;
         if (session)
-            gx_session_add_scores(session, plan, local, scores + i, m);
+            gx_session_add_scores(session, plan, local, scores, m);
         else
-            gx_add_scores(part->ix, plan, local, scores + i, m);
+            gx_add_scores(part->ix, plan, local, scores, m);
+        for (uint32_t j = 0; j < m; ++j)
+            c[i + j].score = scores[j];
     }
+}
+
+gx_status gx_part_sessions_choose_best(gx_part_sessions *s, const gx_plan *plan, const gx_plan *rest,
+                                       const gx_hits *candidates, gx_hits *hits, gx_error *err)
+{
+    const uint32_t n = candidates->n;
+    if (!gx_reserve(&s->candidates, &s->max_candidates, n, sizeof *s->candidates))
+        return gx_fail(err, GX_ENOMEM, "no memory for %u candidates", n);
+    gx_candidates_take(s->candidates, candidates);
+    add_scores(s, rest, s->candidates, n);
+    gx_candidates_choose(s->candidates, n, plan->k, hits);
+    return GX_OK;
 }
 
 /* The matches of a collection: how many, and their bits, where these are asked for. `words` are those of
@@ -900,7 +961,7 @@ static gx_status match_part(gx_part_sessions *s, uint32_t i, const gx_plan *here
 
 gx_status gx_part_sessions_match(gx_part_sessions *s, const gx_plan *plan, uint64_t *words, uint64_t *n, gx_error *err)
 {
-    const size_t n_words = ((size_t)s->e->ix->n_docs + 63) / 64;
+    const size_t n_words = gx_index_n_words(s->e->ix);
     part_matches m = {.op = plan->op, .words = words};
     gx_part_plans *p = NULL;
     gx_status st = GX_OK;
@@ -910,7 +971,8 @@ gx_status gx_part_sessions_match(gx_part_sessions *s, const gx_plan *plan, uint6
     if (!plan->parts && !plan->terms)
         return GX_OK;
     if (words && plan->op != GX_OP_OR && !(m.all_words = calloc(n_words + 1, sizeof *m.all_words)))
-        return gx_fail(err, GX_ENOMEM, "no memory to count matches among %u documents", s->e->ix->n_docs);
+        return gx_fail(err, GX_ENOMEM, "no memory to count matches among %llu documents",
+                       (unsigned long long)gx_index_n_docs(s->e->ix));
     if (plan->parts) {
         st = rebind(&p, s->e->ix, &plan->parts->query, GX_OP_OR, err);
     } else { /* a plan of the only part */

@@ -80,9 +80,10 @@ gx_status gx_part_sessions_run(gx_part_sessions *s, const gx_plan *plans, uint32
 gx_status gx_part_sessions_match(gx_part_sessions *s, const gx_plan *plan, uint64_t *words, uint64_t *n, gx_error *err);
 /* What the searches of all parts did. */
 void gx_part_sessions_stats(const gx_part_sessions *s, gx_search_stats *out);
-/* gx_executor.add_scores, with docids of the collection. */
-void gx_part_sessions_add_scores(gx_part_sessions *s, const gx_plan *rest, const uint32_t *docids, uint32_t *scores,
-                                 uint32_t n);
+/* Of the candidates of a first pass (approximate.h) the plan's k best, by the scores of all its terms; `rest` has those
+ * that the first pass left out. GX_ENOMEM. */
+gx_status gx_part_sessions_choose_best(gx_part_sessions *s, const gx_plan *plan, const gx_plan *rest,
+                                       const gx_hits *candidates, gx_hits *hits, gx_error *err);
 void gx_part_sessions_memory(const gx_part_sessions *s, gx_session_memory *out);
 
 #endif

@@ -114,7 +114,8 @@ static gx_engine *new_engine(const gx_index *ix, const gx_engine_options *opt, c
 static gx_status open_parts(gx_engine *en, const gx_engine *old, gx_error *err)
 {
     gx_status st = gx_part_engines_open(&en->parts, en->ix, &en->opt, en->gpu, old ? old->parts : NULL, err);
-    if (st == GX_OK && en->opt.result_cache && gx_result_cache_open(&en->cache, en->opt.result_cache, err) != GX_OK)
+    if (st == GX_OK && en->opt.result_cache &&
+        gx_result_cache_open(&en->cache, en->opt.result_cache, gx_index_is_wide(en->ix), err) != GX_OK)
         return GX_ENOMEM;
     if (st == GX_OK && en->parts->joined)
         st = gx_filter_cache_open(&en->filters, en, en->opt.filter_memory, err);
@@ -192,7 +193,7 @@ gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engi
             goto fail;
         en->ops = &gx_executor_cpu;
     }
-    if (own.result_cache && (st = gx_result_cache_open(&en->cache, own.result_cache, err)) != GX_OK)
+    if (own.result_cache && (st = gx_result_cache_open(&en->cache, own.result_cache, false, err)) != GX_OK)
         goto fail;
     *out = en;
     return GX_OK;

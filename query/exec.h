@@ -10,10 +10,12 @@
 #include "index/index.h"
 #include "query/plan.h"
 
-/* The answer to one plan: keys (gx_key) falling, n <= plan.k of them. */
+/* The answer to one plan: keys (gx_key) falling, n <= plan.k of them. Of a wide collection (index/index.h) a docid
+ * is highs[i] << 32 | gx_key_docid(keys[i]), and equal scores come by rising docid; wide_hits.h has more. */
 typedef struct gx_hits {
     uint64_t *keys; /* [plan.k], the caller's */
     uint32_t n;
+    uint32_t *highs; /* [plan.k], the caller's; NULL: docids take 32 bits */
 } gx_hits;
 
 typedef struct gx_executor {

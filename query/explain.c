@@ -35,7 +35,7 @@ static uint32_t find_tf(const gx_list *list, uint32_t docid)
 static void explain_term(gx_explain_term *x, float w, gx_scorer scorer, const gx_explanation *e,
                          const gx_preset_info *preset)
 {
-    x->idf = preset->idf(e->n_docs, x->df);
+    x->idf = preset->idf((double)e->n_docs, (double)x->df);
     x->weight = x->idf * (preset->times_k1 ? e->k1 + 1 : 1) * x->qtf * x->unit;
     if (x->tf)
         x->impact = gx_bm25_impact(w, x->tf, gx_bm25_K(scorer, e->dl));
@@ -53,7 +53,7 @@ static gx_explain_term term_of_index(const gx_index *ix, const gx_plan_term *t, 
 }
 
 /* The bytes are those of any part that has the term. */
-static gx_explain_term term_of_collection(const gx_index *ix, const gx_query_term *t, uint32_t docid)
+static gx_explain_term term_of_collection(const gx_index *ix, const gx_query_term *t, uint64_t docid)
 {
     gx_explain_term x = {.df = t->df, .qtf = t->qtf, .unit = t->unit};
     uint32_t local;
@@ -72,7 +72,7 @@ static gx_explain_term term_of_collection(const gx_index *ix, const gx_query_ter
 }
 
 gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *given, const gx_query_options *options,
-                     uint32_t docid, gx_error *err)
+                     uint64_t docid, gx_error *err)
 {
     gx_query_options opt = GX_QUERY_OPTIONS;
     gx_query query = GX_TEXT_QUERY(NULL, 0);
@@ -100,7 +100,7 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *gi
 
     gx_explanation e = {
         .docid = docid,
-        .n_docs = ix->n_docs,
+        .n_docs = gx_index_n_docs(ix),
         .dl = gx_index_length(ix, docid),
         .avgdl = ix->avgdl,
         .k1 = isnan(opt.k1) ? preset->k1 : opt.k1,
@@ -119,8 +119,8 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *gi
     if (!e.terms)
         st = gx_fail(err, GX_ENOMEM, "no memory to explain %u terms", e.n_terms);
     for (uint32_t i = 0; st == GX_OK && i < e.n_terms; ++i) {
-        e.terms[i] =
-            ix->parts ? term_of_collection(ix, &whole.terms[i], docid) : term_of_index(ix, &plan.terms[i], docid);
+        e.terms[i] = ix->parts ? term_of_collection(ix, &whole.terms[i], docid)
+                               : term_of_index(ix, &plan.terms[i], (uint32_t)docid);
         explain_term(&e.terms[i], ix->parts ? whole.terms[i].w : plan.terms[i].w, plan.norm, &e, preset);
         e.sum += e.terms[i].impact;
     }

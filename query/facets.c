@@ -430,9 +430,9 @@ static gx_status count_all(gx_facets *f, const set *s, const gx_facet *facets, g
     return st;
 }
 
-static uint64_t *alloc_words(uint32_t n_docs)
+static uint64_t *alloc_words(uint64_t n_docs)
 {
-    return calloc((size_t)n_docs / 64 + 2, sizeof(uint64_t));
+    return calloc(n_docs / 64 + 2, sizeof(uint64_t));
 }
 
 static gx_status open_facets(gx_facets **out, const gx_index *ix, const uint64_t *words, uint64_t n_matches,
@@ -468,14 +468,15 @@ static gx_status open_facets(gx_facets **out, const gx_index *ix, const uint64_t
 gx_status gx_count_facets_of(gx_facets **out, const gx_index *ix, const uint64_t *words, const gx_facet *facets,
                              uint32_t n, gx_error *err)
 {
-    const size_t n_words = ((size_t)ix->n_docs + 63) / 64;
+    const uint64_t n_docs = gx_index_n_docs(ix);
+    const size_t n_words = gx_index_n_words(ix);
     *out = NULL;
     gx_status st = gx_facets_check(ix, facets, n, err);
-    uint64_t *own = st == GX_OK ? alloc_words(ix->n_docs) : NULL, n_matches = 0;
+    uint64_t *own = st == GX_OK ? alloc_words(n_docs) : NULL, n_matches = 0;
     if (st != GX_OK || !own)
         return st != GX_OK ? st : no_memory(err);
     for (size_t w = 0; w < n_words; ++w) {
-        own[w] = w == ix->n_docs / 64 ? words[w] & ((UINT64_C(1) << ix->n_docs % 64) - 1) : words[w];
+        own[w] = w == n_docs / 64 ? words[w] & ((UINT64_C(1) << n_docs % 64) - 1) : words[w];
         n_matches += (uint64_t)__builtin_popcountll(own[w]);
     }
     st = open_facets(out, ix, own, n_matches, facets, n, err);
@@ -496,7 +497,7 @@ gx_status gx_count_facets(gx_facets **out, gx_session *s, const gx_query *query,
         gx_sized_read(&opt, sizeof opt, options, GX_SIZE_THROUGH(gx_query_options, mask), "gx_query_options", err);
     if (st == GX_OK && (st = gx_facets_check(ix, facets, n, err)) == GX_OK && gx_engine_is_shard(en))
         st = gx_fail(err, GX_EUSAGE, "facet: an engine of a shard sees its own parts alone");
-    uint64_t *words = st == GX_OK ? alloc_words(ix->n_docs) : NULL;
+    uint64_t *words = st == GX_OK ? alloc_words(gx_index_n_docs(ix)) : NULL;
     if (st == GX_OK && !words)
         st = no_memory(err);
     if (st == GX_OK)

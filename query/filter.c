@@ -216,7 +216,7 @@ typedef struct ids_of_part {
 static gx_status read_ids_of_part(void *user, const char *file, uint64_t *words, gx_error *err)
 {
     const ids_of_part *r = user;
-    uint64_t *whole = calloc((size_t)r->collection->n_docs / 64 + 1, sizeof *whole);
+    uint64_t *whole = calloc(gx_index_n_words(r->collection) + 1, sizeof *whole);
     if (!whole)
         return gx_fail(err, GX_ENOMEM, "no memory for a filter");
     const gx_status st = r->opt->read_ids(r->opt->user, file, whole, err);

@@ -11,7 +11,7 @@
 
 static size_t n_words(const gx_filter *f)
 {
-    return ((size_t)f->ix->n_docs + 63) / 64;
+    return gx_index_n_words(f->ix);
 }
 
 static void select_all(const gx_filter *f, uint64_t *words)
@@ -295,8 +295,11 @@ static bool evaluate_parts(const gx_filter *f, uint64_t *words)
 gx_status gx_filter_evaluate(const gx_filter *f, uint64_t *words, uint32_t *n, gx_error *err)
 {
     if (!(f->parts ? evaluate_parts(f, words) : evaluate(f, f->root, words)))
-        return gx_fail(err, GX_ENOMEM, "no memory for a filter of %u documents", f->ix->n_docs);
-    if (n)
-        *n = (uint32_t)gx_filter_kernels_best()->count(words, n_words(f));
+        return gx_fail(err, GX_ENOMEM, "no memory for a filter of %llu documents",
+                       (unsigned long long)gx_index_n_docs(f->ix));
+    if (n) {
+        const uint64_t all = gx_filter_kernels_best()->count(words, n_words(f));
+        *n = all < UINT32_MAX ? (uint32_t)all : UINT32_MAX;
+    }
     return GX_OK;
 }

@@ -170,9 +170,9 @@ static scorer scorer_of(const gx_query_options *opt)
 }
 
 /* A term's weight before it is scaled. */
-static double weight_of(const scorer *s, uint32_t n_docs, uint32_t df, double qtf)
+static double weight_of(const scorer *s, uint64_t n_docs, uint64_t df, double qtf)
 {
-    return s->preset->idf(n_docs, df) * (s->preset->times_k1 ? s->k1 + 1 : 1) * qtf;
+    return s->preset->idf((double)n_docs, (double)df) * (s->preset->times_k1 ? s->k1 + 1 : 1) * qtf;
 }
 
 /* What a term can add to a score, before it is scaled; max_tf: the greatest of its list. */
@@ -345,7 +345,7 @@ void gx_plan_free(gx_plan *plan)
 
 /* ---- over several indexes ---- */
 
-static uint32_t index_df(const void *user, const char *term, size_t len)
+static uint64_t index_df(const void *user, const char *term, size_t len)
 {
     return gx_index_df_of(user, term, len);
 }
@@ -368,7 +368,7 @@ static double index_unit(const void *user, const char *term, size_t len)
 
 gx_collection_stats gx_collection_stats_of(const gx_index *ix)
 {
-    return (gx_collection_stats){ix->n_docs, ix->avgdl, index_df, index_max_tf, index_unit, ix};
+    return (gx_collection_stats){gx_index_n_docs(ix), ix->avgdl, index_df, index_max_tf, index_unit, ix};
 }
 
 static int by_bytes(const void *a, const void *b)

@@ -42,7 +42,7 @@ typedef struct gx_plan {
     /* GX_OP_AND_OR with an unknown term, or of one term, is planned as GX_OP_OR: that is its answer
      * */
     gx_op op;
-    uint32_t k;         /* 1 <= k <= max(1, n_docs) */
+    uint32_t k;         /* 1 <= k <= max(1, n_docs) and below 2^32 */
     uint32_t n_terms;   /* different known terms, <= GX_MAX_TERMS; 0: no hit */
     uint32_t n_unknown; /* different terms that the index lacks. op == GX_OP_AND and n_unknown > 0: n_terms is 0 */
     bool prune;
@@ -94,11 +94,11 @@ struct gx_index;
 
 /* What the scores take from the collection. */
 typedef struct gx_collection_stats {
-    uint32_t n_docs;
+    uint64_t n_docs;
     double avgdl; /* > 0 */
     /* Documents that hold the term, 0: none; an index that holds a part of the collection has no
      * more of them. */
-    uint32_t (*df)(const void *user, const char *term, size_t len);
+    uint64_t (*df)(const void *user, const char *term, size_t len);
     /* The greatest tf of a term that the collection has, over all its parts; only linear scorers
      * ask. */
     uint32_t (*max_tf)(const void *user, const char *term, size_t len);
@@ -113,7 +113,7 @@ gx_collection_stats gx_collection_stats_of(const struct gx_index *ix);
 typedef struct gx_query_term {
     const char *term; /* [len] bytes, the plan's own */
     size_t len;
-    uint32_t df; /* of the collection, >= 1 */
+    uint64_t df; /* of the collection, >= 1 */
     float w;     /* as in gx_plan_term */
     double qtf;
     uint32_t number; /* its place among the terms whose df was asked for, in that order */

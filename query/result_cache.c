@@ -23,10 +23,11 @@ typedef struct entry {
     struct entry *earlier, *later; /* by the last use */
     uint64_t hash;
     uint32_t k, n_hits, n_words;
-    uint64_t keys[]; /* [n_hits], then as 32-bit words the key, [n_words] */
+    uint64_t keys[]; /* [n_hits], then as 32-bit words the key, [n_words], and in a wide collection highs[n_hits] */
 } entry;
 
 typedef struct shard {
+    const gx_result_cache *cache;
     pthread_mutex_t lock;
     entry **slots; /* [n_slots] chains */
     uint64_t n_slots, bytes, most;
@@ -34,6 +35,7 @@ typedef struct shard {
 } shard;
 
 struct gx_result_cache {
+    bool wide; /* answers have gx_hits.highs */
     uint32_t n_shards;
     uint64_t seed;
     shard shards[MAX_SHARDS];
@@ -128,9 +130,10 @@ static const uint32_t *entry_words(const entry *e)
     return (const uint32_t *)(e->keys + e->n_hits);
 }
 
-static uint64_t entry_bytes(uint32_t n_hits, uint32_t n_words)
+static uint64_t entry_bytes(const gx_result_cache *c, uint32_t n_hits, uint32_t n_words)
 {
-    return sizeof(entry) + n_hits * sizeof(uint64_t) + n_words * sizeof(uint32_t) + ALLOCATION;
+    const uint64_t hit = sizeof(uint64_t) + (c->wide ? sizeof(uint32_t) : 0);
+    return sizeof(entry) + n_hits * hit + n_words * sizeof(uint32_t) + ALLOCATION;
 }
 
 /* ---- shards: the caller holds the lock ---- */
@@ -163,7 +166,7 @@ static void forget(shard *s, entry **at)
     entry *e = *at;
     *at = e->next;
     unlink_use(s, e);
-    s->bytes -= entry_bytes(e->n_hits, e->n_words);
+    s->bytes -= entry_bytes(s->cache, e->n_hits, e->n_words);
     free(e);
 }
 
@@ -189,7 +192,7 @@ void gx_result_cache_close(gx_result_cache *c)
     free(c);
 }
 
-gx_status gx_result_cache_open(gx_result_cache **out, uint64_t bytes, gx_error *err)
+gx_status gx_result_cache_open(gx_result_cache **out, uint64_t bytes, bool wide, gx_error *err)
 {
     gx_result_cache *c = calloc(1, sizeof *c);
     *out = NULL;
@@ -199,8 +202,10 @@ gx_status gx_result_cache_open(gx_result_cache **out, uint64_t bytes, gx_error *
     while (n < MAX_SHARDS && bytes / (2 * n) >= LEAST_SHARD)
         n *= 2;
     c->seed = gx_hash_seed();
+    c->wide = wide;
     for (uint32_t i = 0; i < n; ++i) {
         shard *s = &c->shards[i];
+        s->cache = c;
         s->most = bytes / n;
         s->n_slots = s->most / BYTES_A_SLOT + 1;
         s->slots = calloc(s->n_slots, sizeof *s->slots);
@@ -248,6 +253,8 @@ bool gx_result_cache_find(gx_result_cache *c, const gx_plan *plan, gx_hits *hits
         found = true;
         hits->n = e->n_hits < plan->k ? e->n_hits : plan->k;
         memcpy(hits->keys, e->keys, hits->n * sizeof *hits->keys);
+        if (c->wide)
+            memcpy(hits->highs, entry_words(e) + e->n_words, hits->n * sizeof *hits->highs);
         unlink_use(s, e);
         link_newest(s, e);
     }
@@ -261,7 +268,7 @@ void gx_result_cache_add(gx_result_cache *c, const gx_plan *plan, const gx_hits 
     if (!is_kept(plan))
         return;
     const uint32_t n = write_key(plan, words);
-    const uint64_t hash = hash_key(c, words, n), bytes = entry_bytes(hits->n, n);
+    const uint64_t hash = hash_key(c, words, n), bytes = entry_bytes(c, hits->n, n);
     shard *s = &c->shards[hash >> 32 & (c->n_shards - 1)];
     if (bytes + s->n_slots * sizeof *s->slots > s->most)
         return;
@@ -271,6 +278,8 @@ void gx_result_cache_add(gx_result_cache *c, const gx_plan *plan, const gx_hits 
     *made = (entry){.hash = hash, .k = plan->k, .n_hits = hits->n, .n_words = n};
     memcpy(made->keys, hits->keys, hits->n * sizeof *hits->keys);
     memcpy(made->keys + hits->n, words, n * sizeof *words);
+    if (c->wide)
+        memcpy((uint32_t *)(made->keys + hits->n) + n, hits->highs, hits->n * sizeof *hits->highs);
     pthread_mutex_lock(&s->lock);
     entry **at = find_entry(s, hash, words, n);
     if (*at && is_enough((*at)->k, (*at)->n_hits, plan->k)) { /* another thread was faster */

@@ -18,8 +18,8 @@
 
 typedef struct gx_result_cache gx_result_cache;
 
-/* A cache that takes at most `bytes` of memory, its tables included. GX_ENOMEM. */
-gx_status gx_result_cache_open(gx_result_cache **out, uint64_t bytes, gx_error *err);
+/* A cache that takes at most `bytes` of memory, its tables included. wide: answers have gx_hits.highs. GX_ENOMEM. */
+gx_status gx_result_cache_open(gx_result_cache **out, uint64_t bytes, bool wide, gx_error *err);
 void gx_result_cache_close(gx_result_cache *c); /* NULL is fine */
 
 /* Whether the cache has the answer to the plan; then it is copied to hits->keys. The plan's base is

@@ -103,11 +103,11 @@ static bool is_feedback_term(const feedback *f, const char *term, size_t len, ui
     for (size_t i = 0; i < len; ++i)
         if (!((term[i] >= 'a' && term[i] <= 'z') || (term[i] >= '0' && term[i] <= '9')))
             return false;
-    return (uint64_t)gx_index_df(f->ix, id) * MOST_DOCS_ONE_IN <= f->stats.n_docs;
+    return gx_index_df(f->ix, id) * MOST_DOCS_ONE_IN <= f->stats.n_documents;
 }
 
 /* What a build indexed of the document: title, a blank, text. */
-static gx_status read_whole(feedback *f, uint32_t docid, size_t *len, gx_error *err)
+static gx_status read_whole(feedback *f, uint64_t docid, size_t *len, gx_error *err)
 {
     size_t title_len, text_len;
     const gx_status st = gx_index_doc_text(f->ix, docid, &f->text, &f->text_cap, &text_len, err);
@@ -116,7 +116,7 @@ static gx_status read_whole(feedback *f, uint32_t docid, size_t *len, gx_error *
     const char *title = gx_index_doc_title(f->ix, docid, &title_len);
     *len = title_len + (title_len > 0) + text_len;
     if (!gx_reserve(&f->whole, &f->whole_cap, *len + 1, 1))
-        return gx_fail(err, GX_ENOMEM, "no memory for the %zu bytes of document %u", *len, docid);
+        return gx_fail(err, GX_ENOMEM, "no memory for the %zu bytes of document %llu", *len, (unsigned long long)docid);
     if (title_len) {
         memcpy(f->whole, title, title_len);
         f->whole[title_len] = ' ';
@@ -127,7 +127,7 @@ static gx_status read_whole(feedback *f, uint32_t docid, size_t *len, gx_error *
 }
 
 /* Add the document's terms to the model: tf / sum of tfs, times the document's score. */
-static gx_status add_document(feedback *f, uint32_t docid, float score, gx_error *err)
+static gx_status add_document(feedback *f, uint64_t docid, float score, gx_error *err)
 {
     gx_text_term *terms;
     size_t len, n;
@@ -148,15 +148,16 @@ static gx_status add_document(feedback *f, uint32_t docid, float score, gx_error
     free(terms);
     if (n != gx_index_doc_len(f->ix, docid))
         return gx_fail(err, GX_ENOTFOUND,
-                       "the stored title and text of document %u have %zu terms, and the document was indexed with "
+                       "the stored title and text of document %llu have %zu terms, and the document was indexed with "
                        "%u: feedback needs an index that stores all that it indexes (titles and texts)",
-                       docid, n, gx_index_doc_len(f->ix, docid));
+                       (unsigned long long)docid, n, gx_index_doc_len(f->ix, docid));
     merge(&f->doc);
     prune(&f->doc, f->n_terms);
     scale_to(&f->doc, score);
     for (size_t i = 0; room && i < f->doc.n; ++i)
         room = add(&f->model, f->doc.items[i].term, f->doc.items[i].len, f->doc.items[i].weight);
-    return room ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for the terms of document %u", docid);
+    return room ? GX_OK
+                : gx_fail(err, GX_ENOMEM, "no memory for the terms of document %llu", (unsigned long long)docid);
 }
 
 /* The relevance model: the terms of the best documents of the query. */
@@ -167,9 +168,9 @@ static gx_status make_model(feedback *f, gx_session *s, const gx_query *query, c
     uint32_t n = 0;
     first.k = n_docs < f->stats.n_docs ? n_docs : f->stats.n_docs ? f->stats.n_docs : 1;
     first.count = false;
-    uint32_t *docids = malloc(first.k * sizeof *docids);
+    uint64_t *docids = malloc(first.k * sizeof *docids);
     float *scores = malloc(first.k * sizeof *scores);
-    const gx_results results = {sizeof results, docids, scores, &n, NULL};
+    const gx_results results = {.size = sizeof results, .docids64 = docids, .scores = scores, .n_hits = &n};
     gx_status st = docids && scores ? gx_search(s, query, 1, &first, &results, err)
                                     : gx_fail(err, GX_ENOMEM, "no memory for %u feedback documents", first.k);
     for (uint32_t i = 0; st == GX_OK && i < n; ++i)

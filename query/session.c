@@ -20,6 +20,7 @@
 #include "query/engine.h"
 #include "query/fill.h"
 #include "query/topk.h"
+#include "query/wide_hits.h"
 
 struct gx_session {
     gx_engine *en;
@@ -107,6 +108,7 @@ gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err)
     if (!s)
         return gx_fail(err, GX_ENOMEM, "no memory for a session");
     s->en = en;
+    s->batch.wide = s->passes.wide = gx_index_is_wide(en->ix);
     gpu.text[0] = 0;
     gx_status st = en->parts ? gx_part_sessions_open(&s->parts, en->parts, err)
                              : en->ops->workspace_open(&s->exec, en->state, &gpu);
@@ -360,10 +362,6 @@ static gx_status run_all_plans(gx_session *s, const gx_plan *plans, uint32_t n, 
 
 void gx_session_add_scores(gx_session *s, const gx_plan *rest, const uint32_t *docids, uint32_t *scores, uint32_t n)
 {
-    if (s->parts) {
-        gx_part_sessions_add_scores(s->parts, rest, docids, scores, n);
-        return;
-    }
     s->work.lookups += (uint64_t)n * rest->n_terms;
     if (s->cpu_workspace)
         gx_executor_cpu.add_scores(s->cpu_workspace, rest, docids, scores, n);
@@ -398,6 +396,8 @@ static gx_status choose_best(gx_session *s, const gx_plan *plan, const gx_plan *
 {
     const uint32_t n = candidates->n;
     gx_topk best = {hits->keys, plan->k, 0};
+    if (s->parts)
+        return gx_part_sessions_choose_best(s->parts, plan, rest, candidates, hits, err);
     if (!reserve_candidates(s, n))
         return gx_fail(err, GX_ENOMEM, "no memory for %u candidates", n);
     for (uint32_t i = 0; i < n; ++i) {
@@ -428,7 +428,7 @@ static gx_status run_again(gx_session *s, const gx_plan *plans, uint32_t n, gx_h
             continue;
         b->plans[m] = plans[i];
         b->plans[m].approximate = 0;
-        b->hits[m] = (gx_hits){hits[i].keys, 0};
+        b->hits[m] = (gx_hits){hits[i].keys, 0, hits[i].highs};
         s->candidate_docids[m++] = i;
     }
     const gx_status st = m ? run_all_plans(s, b->plans, m, b->hits, err) : GX_OK;
@@ -458,7 +458,7 @@ static gx_status run_passes(gx_session *s, const gx_plan *plans, uint32_t n, gx_
         if ((st = gx_two_passes_make(&passes[i], &plans[i], n_docs, err)) != GX_OK)
             break;
         b->plans[i] = passes[i].first;
-        b->hits[i].keys = keys;
+        b->hits[i] = (gx_hits){keys, 0, b->highs ? b->highs + (keys - b->keys) : NULL};
         keys += passes[i].first.k;
     }
     if (st == GX_OK)
@@ -534,6 +534,9 @@ gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hit
     gx_status st = GX_OK;
     for (uint32_t i = 0; st == GX_OK && i < n; ++i)
         st = gx_engine_check_mask(s->en, plans[i].mask, err);
+    for (uint32_t i = 0; st == GX_OK && i < n && s->batch.wide; ++i)
+        if (!hits[i].highs)
+            st = gx_fail(err, GX_EUSAGE, "%s has more than 2^32 - 2 documents: docids take 64 bits", s->en->ix->path);
     if (st == GX_OK)
         st = (s->en->cache ? run_missed : run_any_plans)(s, plans, n, hits, err);
     for (uint32_t i = 0; st == GX_OK && i < n && !s->parts; ++i) /* parts are filled by their own sessions */
@@ -650,7 +653,8 @@ static gx_status search_slice(gx_session *s, const search_batch *b, uint32_t fir
         const gx_query q = query_at(b->queries, (size_t)first + planned);
         if ((st = gx_engine_plan(&s->batch.plans[planned], s->en, &q, opt, err)) != GX_OK)
             break;
-        s->batch.hits[planned] = (gx_hits){s->batch.keys + (size_t)planned * max_hits, 0};
+        const size_t at = (size_t)planned * max_hits;
+        s->batch.hits[planned] = (gx_hits){s->batch.keys + at, 0, s->batch.highs ? s->batch.highs + at : NULL};
     }
     if (st == GX_OK)
         st = gx_session_run(s, s->batch.plans, n, s->batch.hits, err);
@@ -664,7 +668,10 @@ static gx_status search_slice(gx_session *s, const search_batch *b, uint32_t fir
             s->fell_when_planned += s->parts != NULL;
         }
         for (uint32_t j = 0; j < h->n; ++j) {
-            out->docids[at + j] = gx_key_docid(h->keys[j]);
+            if (out->docids)
+                out->docids[at + j] = gx_key_docid(h->keys[j]);
+            if (out->docids64)
+                out->docids64[at + j] = gx_hits_docid(h, j);
             if (out->scores)
                 out->scores[at + j] = ldexpf((float)gx_key_score(h->keys[j]), -s->batch.plans[i].exponent);
             if (out->exact_scores)
@@ -723,8 +730,13 @@ gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx
         st = gx_sized_read(&out, sizeof out, results, GX_SIZE_THROUGH(gx_results, n_matches), "gx_results", err);
     if (st != GX_OK)
         return st;
-    if (n && (!out.n_hits || (!out.docids && s->en->ix->n_docs))) /* of no documents there are no results */
+    if (n && (!out.n_hits || (!out.docids && !out.docids64 && s->en->ix->n_docs))) /* without documents no results */
         return gx_fail(err, GX_EUSAGE, "there is no place for the results: docids and n_hits are needed");
+    if (n && out.docids && gx_index_is_wide(s->en->ix))
+        return gx_fail(
+            err, GX_EUSAGE,
+            "%s has more than 2^32 - 2 documents: gx_results.docids64 takes their docids, and docids is NULL",
+            s->en->ix->path);
     if ((st = check_queries(queries, n, err)) != GX_OK || (st = gx_query_options_check(&opt, s->en->ix, err)) != GX_OK)
         return st;
 

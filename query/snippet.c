@@ -57,7 +57,7 @@ static bool take_query_term(void *user, const char *term, size_t len, size_t beg
     if (h->n_terms == GX_MAX_TERMS)
         return false;
     query_term *t = &h->terms[h->n_terms];
-    const uint32_t df = gx_index_df_of(h->ix, term, len);
+    const uint64_t df = gx_index_df_of(h->ix, term, len);
     t->bytes = strndup(term, len);
     t->len = len;
     t->known = df != 0;
@@ -65,7 +65,7 @@ static bool take_query_term(void *user, const char *term, size_t len, size_t beg
         h->no_memory = true;
         return false;
     }
-    t->weight = t->known ? log(1.0 + (double)h->ix->n_docs / df) : 0.1;
+    t->weight = t->known ? log(1.0 + (double)gx_index_n_docs(h->ix) / (double)df) : 0.1;
     ++h->n_terms;
     h->n_unknown += !t->known;
     return true;

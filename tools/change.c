@@ -293,7 +293,7 @@ static int delete_documents(gx_collection *c, const uint64_t *words, uint64_t *n
 {
     const gx_index *ix = gx_collection_index(c);
     gx_error err = {0};
-    for (uint32_t d = 0; d < gx_index_n_docs(ix); ++d) {
+    for (uint64_t d = 0; d < gx_index_n_docs(ix); ++d) {
         size_t len;
         bool found;
         const char *id = words[d / 64] >> d % 64 & 1 ? gx_index_doc_id(ix, d, &len) : NULL;
@@ -307,7 +307,8 @@ static int delete_documents(gx_collection *c, const uint64_t *words, uint64_t *n
 /* Clear the bits of those documents that do not match the query. */
 static int keep_matches(const cli_args *a, const gx_index *ix, uint64_t *words)
 {
-    const uint32_t n_docs = gx_index_n_docs(ix), k = n_docs ? n_docs : 1;
+    const uint64_t n_docs = gx_index_n_docs(ix);
+    const uint32_t k = n_docs == 0 ? 1 : n_docs < UINT32_MAX ? (uint32_t)n_docs : UINT32_MAX;
     const char *text = cli_text(a, "query");
     gx_engine_options cpu = GX_ENGINE_OPTIONS;
     gx_query_options o = GX_QUERY_OPTIONS;
@@ -316,14 +317,15 @@ static int keep_matches(const cli_args *a, const gx_index *ix, uint64_t *words)
     gx_session *s = NULL;
     gx_mask *mask = NULL;
     gx_error err = {0};
-    uint32_t n = 0, *docids = malloc(k * sizeof *docids);
+    uint32_t n = 0;
+    uint64_t *docids = malloc(k * sizeof *docids);
     const gx_filter_options ids = {sizeof ids, document_filter_read_ids, (void *)&ix};
     const gx_query query = {.size = sizeof query,
                             .kind = cli_query_kind(cli_choice(a, "syntax")),
                             .text = text,
                             .len = strlen(text),
                             .filter_options = &ids};
-    const gx_results results = {.size = sizeof results, .docids = docids, .n_hits = &n};
+    const gx_results results = {.size = sizeof results, .docids64 = docids, .n_hits = &n};
     cpu.kind = GX_ENGINE_CPU;
     o.op = (gx_op)cli_choice(a, "op");
     o.k = k;
@@ -337,7 +339,7 @@ static int keep_matches(const cli_args *a, const gx_index *ix, uint64_t *words)
     o.mask = mask;
     if (code == 0 && n_docs && gx_search(s, &query, 1, &o, &results, &err))
         code = cli_fail_error(&err);
-    memset(words, 0, ((size_t)n_docs / 64 + 1) * sizeof *words);
+    memset(words, 0, (n_docs / 64 + 1) * sizeof *words);
     for (uint32_t i = 0; code == 0 && i < n; ++i)
         words[docids[i] / 64] |= UINT64_C(1) << docids[i] % 64;
     gx_mask_close(mask);
@@ -353,11 +355,11 @@ static int delete_chosen(const cli_args *a, gx_collection *c)
     document_filter f = {0};
     gx_error err = {0};
     uint64_t n_deleted = 0;
-    uint64_t *words = calloc((size_t)gx_index_n_docs(ix) / 64 + 1, sizeof *words);
+    uint64_t *words = calloc(gx_index_n_docs(ix) / 64 + 1, sizeof *words);
     if (!words)
-        return cli_fail(GX_ENOMEM, "no memory for %u documents", gx_index_n_docs(ix));
+        return cli_fail(GX_ENOMEM, "no memory for %llu documents", (unsigned long long)gx_index_n_docs(ix));
     int code = document_filter_read(&f, ix, cli_text(a, "ids"), NULL, cli_text(a, "filter"));
-    for (uint32_t w = 0; code == 0 && (uint64_t)w * 64 < gx_index_n_docs(ix); ++w)
+    for (uint64_t w = 0; code == 0 && w * 64 < gx_index_n_docs(ix); ++w)
         words[w] = f.words ? f.words[w] : UINT64_MAX;
     if (code == 0 && cli_given(a, "query"))
         code = keep_matches(a, ix, words);

@@ -16,7 +16,8 @@ static int run(const cli_args *a)
     const gx_index_options options = {sizeof options, GX_CHECK_STRUCTURE};
     if (gx_index_open(&ix, output, &options, &err))
         return cli_fail_error(&err);
-    cli_note("%s: %u documents in %d part%s", output, gx_index_n_docs(ix), a->argc, a->argc == 1 ? "" : "s");
+    cli_note("%s: %llu documents in %d part%s", output, (unsigned long long)gx_index_n_docs(ix), a->argc,
+             a->argc == 1 ? "" : "s");
     gx_index_close(ix);
     return 0;
 }
@@ -34,7 +35,10 @@ static const cli_section sections[] = {
      "\n"
      "The parts must have been built with the same analysis, attributes and block length, all with texts or all "
      "without, and no external id may occur twice. The files get a second name in the folder, which takes no space, "
-     "or are copied where it lies on another file system. Their documents keep the order of the command line."},
+     "or are copied where it lies on another file system. Their documents keep the order of the command line.\n"
+     "\n"
+     "A file has at most 4,294,967,294 documents, a collection any number of them: 4,096 files. One of more documents "
+     "than a file can have cannot become one file (`recode`, `merge --all`, `--join=always`, exports of lists)."},
     {"With Slurm",
      "Each task of an array builds an index of its share of the files; a job that waits for the array collects them:\n"
      "\n"

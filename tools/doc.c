@@ -5,7 +5,7 @@
 #include "tools/lookup.h"
 #include "tools/output.h"
 
-static int put_json(const gx_index *ix, uint32_t docid)
+static int put_json(const gx_index *ix, uint64_t docid)
 {
     gx_error err = {0};
     char *text = NULL;
@@ -18,7 +18,7 @@ static int put_json(const gx_index *ix, uint32_t docid)
     }
     size_t id_len, title_len;
     const char *id = gx_index_doc_id(ix, docid, &id_len), *title = gx_index_doc_title(ix, docid, &title_len);
-    printf("{\"schema\":1,\"docid\":%u,\"id\":", docid);
+    printf("{\"schema\":1,\"docid\":%llu,\"id\":", (unsigned long long)docid);
     out_put_json(stdout, id, id_len);
     printf(",\"length\":%u", gx_index_doc_len(ix, docid));
     if (title) {
@@ -34,19 +34,19 @@ static int put_json(const gx_index *ix, uint32_t docid)
     return 0;
 }
 
-/* The docid that a word names, or UINT32_MAX. */
-static uint32_t find(const gx_index *ix, const char *word)
+/* The docid that a word names, or UINT64_MAX. */
+static uint64_t find(const gx_index *ix, const char *word)
 {
-    const cli_flag number = {"", 0, CLI_COUNT, "", NULL, "", 0, UINT32_MAX};
+    const cli_flag number = {"", 0, CLI_COUNT, "", NULL, "", 0, 0x1p53};
     gx_index_stats stats = {.size = sizeof stats};
     uint64_t docid = 0;
     double unused;
     char why[96];
     gx_index_get_stats(ix, &stats);
     if (word[0] != '#')
-        return gx_index_find_doc(ix, word, strlen(word));
-    const bool good = cli_read_number(&number, word + 1, &unused, &docid, why, sizeof why) && docid < stats.n_docs;
-    return good ? (uint32_t)docid : UINT32_MAX;
+        return gx_index_find_doc64(ix, word, strlen(word));
+    const bool good = cli_read_number(&number, word + 1, &unused, &docid, why, sizeof why) && docid < stats.n_documents;
+    return good ? docid : UINT64_MAX;
 }
 
 static int run(const cli_args *a)
@@ -55,8 +55,8 @@ static int run(const cli_args *a)
     gx_error err = {0};
     int code = lookup_open(&ix, a->argv[0]);
     for (int i = 1; i < a->argc && code == 0; ++i) {
-        const uint32_t docid = find(ix, a->argv[i]);
-        if (docid == UINT32_MAX)
+        const uint64_t docid = find(ix, a->argv[i]);
+        if (docid == UINT64_MAX)
             code = cli_fail(GX_ENOTFOUND, "%s has no document '%s' (#N names a document by its docid)", a->argv[0],
                             a->argv[i]);
         else if (lookup_json(a))

@@ -44,9 +44,9 @@ static gx_status take_line(id_file *f, const char *text, size_t len, gx_error *e
             return fail(err, GX_EINPUT,
                         "%s:%llu: '%.*s' is no document id: an id has no blanks; put one id on each line", f->path,
                         (unsigned long long)f->line, len < SHOWN_ID ? (int)len : SHOWN_ID, text);
-    const uint32_t docid = gx_index_find_doc(f->ix, text, len);
+    const uint64_t docid = gx_index_find_doc64(f->ix, text, len);
     ++f->n_ids;
-    if (docid != UINT32_MAX) {
+    if (docid != UINT64_MAX) {
         f->words[docid / 64] |= UINT64_C(1) << docid % 64;
     } else if (++f->n_unknown == 1) {
         f->first_unknown = f->line;
@@ -135,7 +135,7 @@ struct id_words {
 
 static size_t n_words_of(const gx_index *ix)
 {
-    return ((size_t)gx_index_n_docs(ix) + 63) / 64;
+    return (size_t)((gx_index_n_docs(ix) + 63) / 64);
 }
 
 /* The words of a file, which is read if it was not; the lock is held. */
@@ -203,7 +203,7 @@ void id_files_close(id_files *f)
 
 /* Set the bits of the documents that the files and the expression allow in f->words. `excluded` and
  * `selected` are scratch memory; all three are 0 before. */
-static int combine(document_filter *f, const gx_index *ix, uint32_t n_docs, uint64_t *excluded, uint64_t *selected)
+static int combine(document_filter *f, const gx_index *ix, uint64_t n_docs, uint64_t *excluded, uint64_t *selected)
 {
     gx_error err = {0};
     gx_status st = f->only ? read_ids(f->only, ix, f->words, &err) : GX_OK;
@@ -212,11 +212,11 @@ static int combine(document_filter *f, const gx_index *ix, uint32_t n_docs, uint
     if (st == GX_OK && f->expression)
         st = evaluate(f->expression, ix, selected, &err);
     f->n_allowed = 0;
-    for (uint32_t d = 0; st == GX_OK && d < n_docs; d += 64) {
+    for (uint64_t d = 0; st == GX_OK && d < n_docs; d += 64) {
         const uint64_t all = n_docs - d < 64 ? (UINT64_C(1) << (n_docs - d)) - 1 : UINT64_MAX;
         f->words[d / 64] = (f->only ? f->words[d / 64] : all) & ~excluded[d / 64];
         f->words[d / 64] &= f->expression ? selected[d / 64] : all;
-        f->n_allowed += (uint32_t)__builtin_popcountll(f->words[d / 64]);
+        f->n_allowed += (uint64_t)__builtin_popcountll(f->words[d / 64]);
     }
     return st ? cli_fail_error(&err) : 0;
 }
@@ -224,12 +224,11 @@ static int combine(document_filter *f, const gx_index *ix, uint32_t n_docs, uint
 int document_filter_read(document_filter *out, const gx_index *ix, const char *only, const char *except,
                          const char *expression)
 {
-    gx_index_stats st = {.size = sizeof st};
-    gx_index_get_quick_stats(ix, &st);
-    *out = (document_filter){.n_allowed = st.n_docs};
+    const uint64_t n_docs = gx_index_n_docs(ix);
+    *out = (document_filter){.n_allowed = n_docs};
     if (!only && !except && !expression)
         return 0;
-    const size_t n_words = ((size_t)st.n_docs + 63) / 64;
+    const size_t n_words = n_words_of(ix);
     uint64_t *excluded = calloc(n_words + 1, sizeof *excluded), *selected = calloc(n_words + 1, sizeof *selected);
     document_filter f = {.only = only ? strdup(only) : NULL,
                          .except = except ? strdup(except) : NULL,
@@ -237,8 +236,9 @@ int document_filter_read(document_filter *out, const gx_index *ix, const char *o
                          .words = calloc(n_words + 1, sizeof *f.words)};
     const bool memory =
         excluded && selected && f.words && !only == !f.only && !except == !f.except && !expression == !f.expression;
-    const int code = memory ? combine(&f, ix, st.n_docs, excluded, selected)
-                            : cli_fail(GX_ENOMEM, "no memory for a filter of %u documents", st.n_docs);
+    const int code = memory
+                         ? combine(&f, ix, n_docs, excluded, selected)
+                         : cli_fail(GX_ENOMEM, "no memory for a filter of %llu documents", (unsigned long long)n_docs);
     free(excluded);
     free(selected);
     if (code)

@@ -16,7 +16,7 @@ typedef struct document_filter {
     char *only, *except; /* the files; NULL: not given */
     char *expression;    /* as it was given; NULL: not given */
     uint64_t *words;     /* [ceil(n_docs / 64)], a bit a document; NULL: there is no filter, all may be results */
-    uint32_t n_allowed;
+    uint64_t n_allowed;
 } document_filter;
 
 /* Read the files and the expression: the documents of `only` (NULL: all) without those of `except`

@@ -58,7 +58,7 @@ static json_t *json_of_attributes(const gx_index *ix)
     gx_attribute_info a = {.size = sizeof a};
     for (uint32_t i = 0; gx_index_get_attribute(ix, i, &a) == GX_OK; ++i) {
         json_t *o = json_pack("{s:s%, s:s, s:I, s:I, s:I}", "name", a.name, a.name_len, "type",
-                              gx_attribute_type_name(a.type), "documents", (json_int_t)a.n_present, "values",
+                              gx_attribute_type_name(a.type), "documents", (json_int_t)a.n_documents, "values",
                               (json_int_t)a.n_values, "bytes", (json_int_t)a.bytes);
         if (a.type == GX_ATTRIBUTE_KEYWORD || a.type == GX_ATTRIBUTE_KEYWORDS) {
             json_object_set_new(o, "distinct", json_integer(a.n_distinct));
@@ -85,7 +85,7 @@ static int print_json(const char *path, const gx_index *ix, const gx_index_stats
         "{s:i, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:f, s:o*, s:o, s:o, "
         "s:o, "
         "s:{s:f, s:f, s:f, s:f, s:f}}",
-        "schema", 1, "file", path, "version", (int)st->version, "uuid", uuid, "n_docs", (json_int_t)st->n_docs,
+        "schema", 1, "file", path, "version", (int)st->version, "uuid", uuid, "n_docs", (json_int_t)st->n_documents,
         "n_terms", (json_int_t)st->n_terms, "n_postings", (json_int_t)st->n_postings, "n_tokens",
         (json_int_t)st->n_tokens, "block_len", (json_int_t)st->block_len, "avgdl", st->avgdl, "min_doc_len",
         (json_int_t)st->min_doc_len, "max_doc_len", (json_int_t)st->max_doc_len, "file_bytes",
@@ -242,11 +242,11 @@ static void print_attributes(const gx_index *ix)
     if (gx_index_n_attributes(ix))
         printf("\n%-20s %-8s %11s %12s  %s\n", "attribute", "type", "documents", "bytes", "values");
     for (uint32_t i = 0; gx_index_get_attribute(ix, i, &a) == GX_OK; ++i) {
-        printf("%-20.*s %-8s %11u %12llu  ", (int)a.name_len, a.name, gx_attribute_type_name(a.type), a.n_present,
-               (unsigned long long)a.bytes);
+        printf("%-20.*s %-8s %11llu %12llu  ", (int)a.name_len, a.name, gx_attribute_type_name(a.type),
+               (unsigned long long)a.n_documents, (unsigned long long)a.bytes);
         if (a.type == GX_ATTRIBUTE_KEYWORD || a.type == GX_ATTRIBUTE_KEYWORDS)
             printf("%llu, %u different", (unsigned long long)a.n_values, a.n_distinct);
-        else if (a.n_values > a.n_present) /* documents have several */
+        else if (a.n_values > a.n_documents) /* documents have several */
             printf("%llu, ", (unsigned long long)a.n_values);
         print_extremes(&a);
         putchar('\n');
@@ -295,7 +295,7 @@ static int print_human(const char *path, const gx_index *ix, const gx_index_stat
     printf("%-12s %u, uuid %s\n", "version", st->version, uuid);
     print_bytes("size", st->file_bytes);
     print_gpu_memory(st, s);
-    printf("%-12s %s%s%s\n", "documents", show_count(st->n_docs), st->titles ? ", with titles" : "",
+    printf("%-12s %s%s%s\n", "documents", show_count(st->n_documents), st->titles ? ", with titles" : "",
            st->texts ? ", with texts" : "");
     printf("%-12s %s different word%s, after analysis\n", "terms", show_count(st->n_terms), plural(st->n_terms));
     printf("%-12s %s pairs of a term and a document that has it; compressed in blocks of %u%s\n", "postings",

@@ -25,12 +25,20 @@ int mpi_agree(int code)
 
 /* ---- replay ---- */
 
+/* A key and the upper half of its docid, which is 0 where docids take 32 bits (gx_shard). */
+typedef struct wide_key {
+    uint64_t key;
+    uint32_t high;
+} wide_key;
+
 /* The buffers of an exchange. */
 typedef struct exchange_buffers {
     uint64_t *sent, *received;
-    uint32_t *counts; /* [n processes][n queries] */
+    uint32_t *sent_highs, *received_highs; /* beside them; of a collection that is not wide NULL */
+    wide_key *all;                         /* of one query */
+    uint32_t *counts;                      /* [n processes][n queries] */
     int *n_received, *at;
-    size_t max_sent, max_received, max_counts;
+    size_t max_sent, max_received, max_sent_highs, max_received_highs, max_all, max_counts;
 } exchange_buffers;
 
 static bool reserve(void *array, size_t *max, size_t n, size_t size)
@@ -45,55 +53,41 @@ static bool reserve(void *array, size_t *max, size_t n, size_t size)
     return true;
 }
 
-static int by_key(const void *a, const void *b)
+/* The greater score first; of equal scores the smaller docid, whose lower half is negated in the key. */
+static int by_rank(const void *a, const void *b)
 {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x < y) - (x > y);
+    const wide_key *x = a, *y = b;
+    if (x->key >> 32 == y->key >> 32 && x->high != y->high)
+        return x->high < y->high ? -1 : 1;
+    return (x->key < y->key) - (x->key > y->key);
 }
 
 /* The k greatest different keys of all processes; at[p]: where those of process p begin. */
 static uint32_t merge_keys(exchange_buffers *b, const int *at, uint32_t query, uint32_t n, uint32_t k, uint64_t *keys,
-                           uint64_t *all)
+                           uint32_t *highs)
 {
     uint32_t m = 0, kept = 0;
     for (int p = 0; p < mpi.n; ++p) {
         const uint32_t here = b->counts[(size_t)p * n + query];
-        memcpy(all + m, b->received + at[p], here * sizeof *all);
-        m += here;
+        for (uint32_t i = 0; i < here; ++i)
+            b->all[m++] = (wide_key){b->received[at[p] + i], highs ? b->received_highs[at[p] + i] : 0};
     }
-    qsort(all, m, sizeof *all, by_key);
-    for (uint32_t i = 0; i < m && kept < k; ++i)
-        if (kept == 0 || keys[kept - 1] != all[i])
-            keys[kept++] = all[i];
+    qsort(b->all, m, sizeof *b->all, by_rank);
+    for (uint32_t i = 0; i < m && kept < k; ++i) {
+        if (i && by_rank(&b->all[i - 1], &b->all[i]) == 0)
+            continue;
+        keys[kept] = b->all[i].key;
+        if (highs)
+            highs[kept] = b->all[i].high;
+        ++kept;
+    }
     return kept;
 }
 
-/* gx_shard.exchange. */
-static gx_status exchange(void *user, uint64_t *keys, uint32_t *n_keys, const uint32_t *ks, uint32_t n, gx_error *err)
+/* How many keys come from each process, and where they will lie. Returns their number. */
+static size_t count_received(exchange_buffers *b, uint32_t n)
 {
-    exchange_buffers *b = user;
-    size_t n_sent = 0, n_received = 0, at = 0, most = 0;
-    gx_status st = GX_OK;
-    for (uint32_t i = 0; i < n; ++i) {
-        n_sent += n_keys[i];
-        most = ks[i] > most ? ks[i] : most;
-    }
-    if (!reserve(&b->sent, &b->max_sent, n_sent + most * (size_t)mpi.n + 1, sizeof *b->sent) ||
-        !reserve(&b->counts, &b->max_counts, (size_t)mpi.n * n + 1, sizeof *b->counts))
-        st = GX_ENOMEM;
-    if (mpi_agree(st)) { /* or another process has left the replay */
-        mpi.told = true;
-        *err = (gx_error){.status = st ? st : GX_ECANCELLED, .text = "another process has failed"};
-        return err->status;
-    }
-    for (uint32_t i = 0; i < n; ++i) {
-        memcpy(b->sent + at, keys, n_keys[i] * sizeof *keys);
-        at += n_keys[i];
-        keys += ks[i];
-    }
-    for (uint32_t i = n; i-- > 0;)
-        keys -= ks[i];
-    MPI_Allgather(n_keys, (int)n, MPI_UINT32_T, b->counts, (int)n, MPI_UINT32_T, MPI_COMM_WORLD);
+    size_t n_received = 0;
     for (int p = 0; p < mpi.n; ++p) {
         b->at[p] = (int)n_received;
         b->n_received[p] = 0;
@@ -101,18 +95,58 @@ static gx_status exchange(void *user, uint64_t *keys, uint32_t *n_keys, const ui
             b->n_received[p] += (int)b->counts[(size_t)p * n + i];
         n_received += (size_t)b->n_received[p];
     }
-    st = reserve(&b->received, &b->max_received, n_received + 1, sizeof *b->received) ? GX_OK : GX_ENOMEM;
-    if (mpi_agree(st)) {
-        mpi.told = true;
-        *err = (gx_error){.status = st ? st : GX_ECANCELLED, .text = "no memory for the results of all processes"};
-        return err->status;
-    }
-    MPI_Allgatherv(b->sent, (int)n_sent, MPI_UINT64_T, b->received, b->n_received, b->at, MPI_UINT64_T, MPI_COMM_WORLD);
+    return n_received;
+}
+
+/* Whether all processes have what they need; else *err says so. */
+static bool agree(bool good, const char *why, gx_error *err)
+{
+    const gx_status st = good ? GX_OK : GX_ENOMEM;
+    if (!mpi_agree(st))
+        return true;
+    mpi.told = true; /* or another process has left the replay */
+    *err = (gx_error){.status = st ? st : GX_ECANCELLED};
+    snprintf(err->text, sizeof err->text, "%s", why);
+    return false;
+}
+
+/* gx_shard.exchange. */
+static gx_status exchange(void *user, uint64_t *keys, uint32_t *highs, uint32_t *n_keys, const uint32_t *ks, uint32_t n,
+                          gx_error *err)
+{
+    exchange_buffers *b = user;
+    size_t n_sent = 0, at = 0, most = 0;
     for (uint32_t i = 0; i < n; ++i) {
-        n_keys[i] = merge_keys(b, b->at, i, n, ks[i], keys, b->sent);
+        n_sent += n_keys[i];
+        most = ks[i] > most ? ks[i] : most;
+    }
+    const bool memory = reserve(&b->sent, &b->max_sent, n_sent + 1, sizeof *b->sent) &&
+                        (!highs || reserve(&b->sent_highs, &b->max_sent_highs, n_sent + 1, sizeof *b->sent_highs)) &&
+                        reserve(&b->all, &b->max_all, most * (size_t)mpi.n + 1, sizeof *b->all) &&
+                        reserve(&b->counts, &b->max_counts, (size_t)mpi.n * n + 1, sizeof *b->counts);
+    if (!agree(memory, "another process has failed", err))
+        return err->status;
+    for (size_t i = 0, first = 0; i < n; first += ks[i++]) {
+        memcpy(b->sent + at, keys + first, n_keys[i] * sizeof *keys);
+        if (highs)
+            memcpy(b->sent_highs + at, highs + first, n_keys[i] * sizeof *highs);
+        at += n_keys[i];
+    }
+    MPI_Allgather(n_keys, (int)n, MPI_UINT32_T, b->counts, (int)n, MPI_UINT32_T, MPI_COMM_WORLD);
+    const size_t n_received = count_received(b, n) + 1;
+    const bool room =
+        reserve(&b->received, &b->max_received, n_received, sizeof *b->received) &&
+        (!highs || reserve(&b->received_highs, &b->max_received_highs, n_received, sizeof *b->received_highs));
+    if (!agree(room, "no memory for the results of all processes", err))
+        return err->status;
+    MPI_Allgatherv(b->sent, (int)n_sent, MPI_UINT64_T, b->received, b->n_received, b->at, MPI_UINT64_T, MPI_COMM_WORLD);
+    if (highs)
+        MPI_Allgatherv(b->sent_highs, (int)n_sent, MPI_UINT32_T, b->received_highs, b->n_received, b->at, MPI_UINT32_T,
+                       MPI_COMM_WORLD);
+    for (size_t i = 0, first = 0; i < n; first += ks[i++]) {
+        n_keys[i] = merge_keys(b, b->at, (uint32_t)i, n, ks[i], keys + first, highs ? highs + first : NULL);
         for (int p = 0; p < mpi.n; ++p)
             b->at[p] += (int)b->counts[(size_t)p * n + i];
-        keys += ks[i];
     }
     return GX_OK;
 }
@@ -176,6 +210,9 @@ static int replay(int argc, char **argv)
         code = cli_run(&cmd_replay, n, own);
     free(b.sent);
     free(b.received);
+    free(b.sent_highs);
+    free(b.received_highs);
+    free(b.all);
     free(b.counts);
     free(b.n_received);
     free(b.at);

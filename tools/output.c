@@ -165,18 +165,19 @@ static void put_json_explanation(FILE *out, const gx_explanation *e)
 {
     char score[32];
     fprintf(out,
-            ",\"explain\":{\"scorer\":\"%s\",\"formula\":\"%s\",\"k1\":%.7g,\"b\":%.7g,\"n_docs\":%u,\"dl\":%u,"
+            ",\"explain\":{\"scorer\":\"%s\",\"formula\":\"%s\",\"k1\":%.7g,\"b\":%.7g,\"n_docs\":%llu,\"dl\":%u,"
             "\"avgdl\":%.17g,\"k\":%.9g,\"exponent\":%d,\"sum\":%u,\"terms\":[",
-            e->preset, e->formula, e->k1, e->b, e->n_docs, e->dl, e->avgdl, e->K, e->exponent, e->sum);
+            e->preset, e->formula, e->k1, e->b, (unsigned long long)e->n_docs, e->dl, e->avgdl, e->K, e->exponent,
+            e->sum);
     for (uint32_t i = 0; i < e->n_terms; ++i) {
         const gx_explain_term *t = &e->terms[i];
         fputs(i ? ",{\"term\":" : "{\"term\":", out);
         out_put_json(out, t->term, t->term_len);
         fprintf(
             out,
-            ",\"qtf\":%.9g,\"df\":%u,\"tf\":%u,\"idf\":%.17g,\"unit\":%.17g,\"weight\":%.17g,\"impact\":%u,"
+            ",\"qtf\":%.9g,\"df\":%llu,\"tf\":%u,\"idf\":%.17g,\"unit\":%.17g,\"weight\":%.17g,\"impact\":%u,"
                 "\"score\":%s}",
-            t->qtf, t->df, t->tf, t->idf, t->unit, t->weight, t->impact,
+            t->qtf, (unsigned long long)t->df, t->tf, t->idf, t->unit, t->weight, t->impact,
             out_score(score, ldexp(t->impact, -e->exponent)));
     }
     fputs("]}", out);
@@ -190,7 +191,7 @@ static bool has_texts(const gx_index *ix)
 }
 
 /* The part of a stored text that is shown. *text is NULL where there is none. */
-static gx_status get_snippet(const out_answer *a, uint32_t docid, char **buf, size_t *cap, size_t *len,
+static gx_status get_snippet(const out_answer *a, uint64_t docid, char **buf, size_t *cap, size_t *len,
                              gx_snippet *snippet, gx_error *err)
 {
     *len = 0;
@@ -269,7 +270,8 @@ static gx_status put_jsonl(FILE *out, const out_answer *a, gx_error *err)
         size_t len, text_len;
         gx_snippet snippet;
         const char *id = gx_index_doc_id(a->ix, a->docids[i], &len);
-        fprintf(out, "%s{\"rank\":%u,\"docid\":%u,\"id\":", i ? "," : "", i + 1, a->docids[i]);
+        fprintf(out, "%s{\"rank\":%u,\"docid\":%llu,\"id\":", i ? "," : "", i + 1,
+                (unsigned long long)a->docids[i]);
         out_put_json(out, id, len);
         fprintf(out, ",\"score\":%s", out_score(score, a->scores[i]));
         const char *title = gx_index_doc_title(a->ix, a->docids[i], &len);
@@ -360,7 +362,7 @@ void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent)
     char score[32];
     fprintf(out, "%s%s: score = sum over terms of %s\n", indent, e->preset, e->formula);
     if (!e->linear) {
-        fprintf(out, "%sN = %u, dl = %u", indent, e->n_docs, e->dl);
+        fprintf(out, "%sN = %llu, dl = %u", indent, (unsigned long long)e->n_docs, e->dl);
         if (e->counted_dl != e->dl)
             fprintf(out, " (counted as %u)", e->counted_dl);
         fprintf(out, ", avgdl = %.6g, k1 = %.6g, b = %.6g, K = k1 * (1 - b + b * dl / avgdl) = %.7g\n", e->avgdl, e->k1,
@@ -371,10 +373,10 @@ void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent)
         fprintf(out, "%s  ", indent);
         out_put_clean(out, t->term, t->term_len);
         if (t->tf == 0) {
-            fprintf(out, ": not in this document (df = %u)\n", t->df);
+            fprintf(out, ": not in this document (df = %llu)\n", (unsigned long long)t->df);
             continue;
         }
-        fprintf(out, ": df = %u", t->df);
+        fprintf(out, ": df = %llu", (unsigned long long)t->df);
         if (!e->linear)
             fprintf(out, ", idf = %.7g", t->idf);
         if (e->times_k1)
@@ -473,7 +475,7 @@ static gx_status put_human(FILE *out, const out_answer *a, gx_error *err)
     return st;
 }
 
-gx_status out_put_document(FILE *out, const gx_index *ix, uint32_t docid, gx_error *err)
+gx_status out_put_document(FILE *out, const gx_index *ix, uint64_t docid, gx_error *err)
 {
     size_t len;
     char *buf = NULL;
@@ -483,7 +485,8 @@ gx_status out_put_document(FILE *out, const gx_index *ix, uint32_t docid, gx_err
     fputs(cli_paint(out, CLI_GREEN), out);
     out_put_clean(out, id, len);
     const uint32_t n_terms = gx_index_doc_len(ix, docid);
-    fprintf(out, "%s  (docid %u, %u term%s)\n", cli_paint(out, CLI_PLAIN), docid, n_terms, plural(n_terms));
+    fprintf(out, "%s  (docid %llu, %u term%s)\n", cli_paint(out, CLI_PLAIN), (unsigned long long)docid, n_terms,
+            plural(n_terms));
     const char *title = gx_index_doc_title(ix, docid, &len);
     if (len) {
         fputs(cli_paint(out, CLI_BOLD), out);

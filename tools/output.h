@@ -24,7 +24,7 @@ typedef struct out_answer {
     const char *qid, *query; /* bytes of any kind; human shows neither */
     size_t qid_len, query_len;
     uint32_t n_hits;
-    const uint32_t *docids; /* [n_hits] */
+    const uint64_t *docids; /* [n_hits] */
     const double *scores;   /* [n_hits] */
     bool counted;           /* n_matches is known */
     uint64_t n_matches;
@@ -48,7 +48,7 @@ void out_head(FILE *out, out_format format);
 gx_status out_put_answer(FILE *out, out_format format, const out_answer *a, gx_error *err);
 
 /* One document as a person reads it: id, title, length, text. */
-gx_status out_put_document(FILE *out, const gx_index *ix, uint32_t docid, gx_error *err);
+gx_status out_put_document(FILE *out, const gx_index *ix, uint64_t docid, gx_error *err);
 /* The formula and its numbers. */
 void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent);
 

@@ -82,7 +82,7 @@ void ask_note_large_k(const ask *k)
 {
     gx_index_stats stats = {.size = sizeof stats};
     gx_index_get_quick_stats(k->ix, &stats);
-    if (k->options.k > stats.n_docs && k->options.k != ((gx_query_options)GX_QUERY_OPTIONS).k)
+    if (k->options.k > stats.n_documents && k->options.k != ((gx_query_options)GX_QUERY_OPTIONS).k)
         cli_note("k is %u: the index holds %u document%s, so there are never more results than that", k->options.k,
                  stats.n_docs, plural(stats.n_docs));
 }
@@ -171,7 +171,7 @@ static int reserve(ask *k, uint32_t n)
     n = n ? n : 1;
     if (n <= k->max_k)
         return 0;
-    uint32_t *docids = realloc(k->docids, n * sizeof *docids);
+    uint64_t *docids = realloc(k->docids, n * sizeof *docids);
     if (docids)
         k->docids = docids;
     double *scores = realloc(k->scores, n * sizeof *scores);
@@ -360,7 +360,8 @@ static gx_status search_by_service(ask *k, const gx_query *query, const gx_query
         snprintf(err->text, sizeof err->text, "%s", answer.error);
     } else {
         *results->n_hits = answer.n_hits;
-        memcpy(results->docids, answer.docids, answer.n_hits * sizeof *results->docids);
+        for (uint32_t i = 0; i < answer.n_hits; ++i)
+            results->docids64[i] = answer.docids64 ? answer.docids64[i] : answer.docids[i];
         memcpy(results->exact_scores, answer.scores, answer.n_hits * sizeof *results->exact_scores);
     }
     gx_ticket_close(ticket);
@@ -390,7 +391,11 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
 
     gx_query_options options = k->options;
     options.count = rich && !faceted; /* facets count the matches too */
-    const gx_results results = {sizeof results, k->docids, NULL, n_hits, rich ? &n_matches : NULL, k->scores};
+    const gx_results results = {.size = sizeof results,
+                                .docids64 = k->docids,
+                                .n_hits = n_hits,
+                                .n_matches = rich ? &n_matches : NULL,
+                                .exact_scores = k->scores};
     const double begin = progress_clock();
     gx_status st = expand(k, &err);
     const gx_query query = last_query(k); /* as asked, or expanded */
@@ -445,7 +450,7 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
     return code;
 }
 
-int ask_explain(ask *k, uint32_t docid)
+int ask_explain(ask *k, uint64_t docid)
 {
     gx_error err = {0};
     gx_explanation e = {0};

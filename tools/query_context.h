@@ -31,7 +31,7 @@ typedef struct ask {
     bool name_queries;        /* human: the query stands above its results */
     uint64_t line;            /* of standard input that the query stands in, for messages; 0: none */
     const char *tag;
-    uint32_t *docids; /* [max_k] */
+    uint64_t *docids; /* [max_k] */
     double *scores;   /* [max_k] */
     uint32_t max_k;
     uint64_t n_asked;
@@ -69,6 +69,6 @@ int ask_set_facets(ask *k, const char *text);
 int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t len, uint32_t *n_hits);
 
 /* Explain the last query's score of one document. */
-int ask_explain(ask *k, uint32_t docid);
+int ask_explain(ask *k, uint64_t docid);
 
 #endif

@@ -173,7 +173,7 @@ static json_t *report_json(const replay_facts *f)
     json_object_set_new(root, "index",
                         json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "uuid", uuid_json(&st), "codings",
                                   codings_json(f->ix), "path", text_or_null(f->a->argv[0]), "documents",
-                                  (json_int_t)st.n_docs, "terms", (json_int_t)st.n_terms, "postings",
+                                  (json_int_t)st.n_documents, "terms", (json_int_t)st.n_terms, "postings",
                                   (json_int_t)st.n_postings, "bytes", (json_int_t)st.file_bytes));
     json_object_set_new(root, "engine",
                         json_pack("{s:s, s:o}", "kind",

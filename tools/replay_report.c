@@ -107,7 +107,7 @@ static void put_setup(FILE *out, const replay_facts *f)
     gx_index_stats st = {.size = sizeof st};
     gx_index_get_stats(f->ix, &st);
     fprintf(out, "%sIndex %s%s: %s document%s, ", cli_paint(out, CLI_BOLD), f->a->argv[0], cli_paint(out, CLI_PLAIN),
-            show_count(st.n_docs), st.n_docs == 1 ? "" : "s");
+            show_count(st.n_documents), st.n_documents == 1 ? "" : "s");
     fprintf(out, "%s posting%s; engine %s\n", show_count(st.n_postings), plural(st.n_postings),
             gx_engine_describe(f->en));
     fprintf(out, "%sLog %s%s: %s quer%s", cli_paint(out, CLI_BOLD), f->a->argv[1], cli_paint(out, CLI_PLAIN),

@@ -69,26 +69,26 @@ static bool read_number(const char *command, cli_kind kind, double min, double m
     return false;
 }
 
-/* The docid of a word: an id, or # and a docid; UINT32_MAX after saying that there is none. */
-static uint32_t read_document(shell *s, const char *command, const char *word)
+/* The docid of a word: an id, or # and a docid; UINT64_MAX after saying that there is none. */
+static uint64_t read_document(shell *s, const char *command, const char *word)
 {
     char why[160];
-    uint32_t docid = UINT32_MAX;
+    uint64_t docid = UINT64_MAX;
     if (word[0] == '#') {
         double number;
-        if (!read_number(command, CLI_COUNT, 0, (double)UINT32_MAX, word + 1, &number))
-            return UINT32_MAX;
-        docid = (uint32_t)number;
+        if (!read_number(command, CLI_COUNT, 0, 0x1p53, word + 1, &number))
+            return UINT64_MAX;
+        docid = (uint64_t)number;
     } else {
-        docid = gx_index_find_doc(s->k->ix, word, strlen(word));
+        docid = gx_index_find_doc64(s->k->ix, word, strlen(word));
     }
     gx_index_stats st = {.size = sizeof st};
     gx_index_get_stats(s->k->ix, &st);
-    if (docid < st.n_docs)
+    if (docid < st.n_documents)
         return docid;
     snprintf(why, sizeof why, "there is no document '%.80s' in this index", word);
     complain(command, why);
-    return UINT32_MAX;
+    return UINT64_MAX;
 }
 
 /* The number of the choice that the command's argument names. Without an argument, prints `now` and
@@ -266,22 +266,22 @@ static void set_format(shell *s, const char *arg)
 
 static void explain(shell *s, const char *arg)
 {
-    uint32_t docid;
+    uint64_t docid;
     if (!*arg || cli_choice_index("on|off", arg) >= 0)
         set_switch(".explain", &s->k->explain, arg);
     else if (!s->k->last)
         complain(".explain", "there is no query yet whose scores could be explained");
-    else if ((docid = read_document(s, ".explain", arg)) != UINT32_MAX)
+    else if ((docid = read_document(s, ".explain", arg)) != UINT64_MAX)
         ask_explain(s->k, docid);
 }
 
 static void show_document(shell *s, const char *arg)
 {
     gx_error err = {0};
-    const uint32_t docid = *arg ? read_document(s, ".doc", arg) : UINT32_MAX;
+    const uint64_t docid = *arg ? read_document(s, ".doc", arg) : UINT64_MAX;
     if (!*arg)
         complain(".doc", "which one? Its id is missing");
-    else if (docid != UINT32_MAX && out_put_document(stdout, s->k->ix, docid, &err))
+    else if (docid != UINT64_MAX && out_put_document(stdout, s->k->ix, docid, &err))
         cli_fail_error(&err);
 }
 
@@ -290,7 +290,7 @@ static void show_stats(shell *s, const char *arg)
     gx_index_stats st = {.size = sizeof st};
     (void)arg;
     gx_index_get_stats(s->k->ix, &st);
-    printf("documents   %u\n", st.n_docs);
+    printf("documents   %llu\n", (unsigned long long)st.n_documents);
     printf("terms       %u\n", st.n_terms);
     printf("postings    %llu\n", (unsigned long long)st.n_postings);
     printf("tokens      %llu (%.1f a document)\n", (unsigned long long)st.n_tokens, st.avgdl);
@@ -410,7 +410,7 @@ static void greet(const shell *s)
         return;
     gx_index_get_stats(s->k->ix, &st);
     fprintf(isatty(STDOUT_FILENO) ? stdout : stderr, "gpuidx %s: %s %s, %s. Type a query, or .help\n", gx_version(),
-            show_count(st.n_docs), st.n_docs == 1 ? "document" : "documents", gx_engine_describe(s->k->en));
+            show_count(st.n_documents), st.n_documents == 1 ? "document" : "documents", gx_engine_describe(s->k->en));
 }
 
 int shell_run(ask *k)

@@ -21,12 +21,12 @@ typedef struct found {
 static void put_head(const found *f, bool json)
 {
     const gx_list_size *s = &f->size;
-    const uint32_t df = gx_index_df(f->ix, f->number);
+    const uint64_t df = gx_index_df(f->ix, f->number);
     const uint64_t bytes = s->docid_bytes + s->tf_bytes + s->overhead_bytes;
     if (json) {
         fputs("{\"schema\":1,\"term\":", stdout);
         out_put_json(stdout, f->term, f->len);
-        printf(",\"number\":%u,\"df\":%u,\"cf\":%" PRIu64 ",\"bytes\":%" PRIu64, f->number, df, f->cf, bytes);
+        printf(",\"number\":%u,\"df\":%" PRIu64 ",\"cf\":%" PRIu64 ",\"bytes\":%" PRIu64, f->number, df, f->cf, bytes);
         printf(",\"docid_bytes\":%" PRIu64 ",\"tf_bytes\":%" PRIu64 ",\"blocks\":%u", s->docid_bytes, s->tf_bytes,
                s->n_blocks);
         printf(",\"codec\":\"%s\",\"tf_codec\":\"%s\"", s->docid_codec, s->tf_codec);
@@ -42,19 +42,19 @@ static void put_head(const found *f, bool json)
     printf("    heads, ends  %s bytes\n", show_count(s->overhead_bytes));
 }
 
-static void put_posting(const found *f, uint32_t docid, uint32_t tf, bool json, bool first)
+static void put_posting(const found *f, uint64_t docid, uint32_t tf, bool json, bool first)
 {
     size_t len;
     const char *id = gx_index_doc_id(f->ix, docid, &len);
     if (json) {
-        printf("%s{\"docid\":%u,\"id\":", first ? "" : ",", docid);
+        printf("%s{\"docid\":%" PRIu64 ",\"id\":", first ? "" : ",", docid);
         out_put_json(stdout, id, len);
         printf(",\"%s\":%u}", f->impacts ? "impact" : "tf", tf);
         return;
     }
     if (first)
         printf("  %10s  %10s  id\n", "docid", f->impacts ? "impact" : "tf");
-    printf("  %10u  %10u  ", docid, tf);
+    printf("  %10" PRIu64 "  %10u  ", docid, tf);
     out_put_clean(stdout, id, len);
     putchar('\n');
 }
@@ -73,7 +73,7 @@ static int put_postings(const found *f, uint64_t n, bool json)
     while (n && st == GX_OK && here && done < n) {
         st = gx_postings_next(p, &docids, &tfs, &here, &err);
         for (uint32_t i = 0; st == GX_OK && i < here && done < n; ++i, ++done)
-            put_posting(f, docids[i], tfs[i], json, done == 0);
+            put_posting(f, gx_postings_base(p) + docids[i], tfs[i], json, done == 0);
     }
     if (n)
         gx_postings_close(p);

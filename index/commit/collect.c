@@ -43,12 +43,12 @@ static gx_status check_ids(gx_index *const *files, uint32_t n, gx_error *err)
     uint64_t n_docs = 0, at = 0;
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < n; ++i)
-        n_docs += files[i]->n_docs;
+        n_docs += files[i]->doc_ids.n;
     id_place *places = malloc((n_docs + 1) * sizeof *places);
     if (!places)
         return gx_fail(err, GX_ENOMEM, "no memory to compare %llu ids", (unsigned long long)n_docs);
     for (uint32_t i = 0; i < n; ++i)
-        for (uint32_t d = 0; d < files[i]->n_docs; ++d) {
+        for (uint32_t d = 0; d < files[i]->doc_ids.n; ++d) {
             size_t len;
             const char *id = gx_index_doc_id(files[i], d, &len);
             if (id)
@@ -180,7 +180,6 @@ gx_status gx_collect(const char *path, const char *const *names, size_t n, gx_er
         return gx_fail(err, GX_EEXISTS, "%s exists already", path);
     gx_index **files = calloc(n, sizeof(gx_index *));
     gx_status st = files ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for %zu indexes", n);
-    uint64_t n_docs = 0;
     for (size_t i = 0; i < n && st == GX_OK; ++i) {
         if ((st = gx_index_open(&files[i], names[i], NULL, err)) != GX_OK)
             break;
@@ -189,8 +188,6 @@ gx_status gx_collect(const char *path, const char *const *names, size_t n, gx_er
                          names[i]);
         else
             st = gx_parts_agree(files[0], files[i], err);
-        if (st == GX_OK && (n_docs += files[i]->n_docs) >= UINT32_MAX)
-            st = gx_fail(err, GX_EUSAGE, "%s: with it there are more than 2^32 - 2 documents", names[i]);
     }
     if (st == GX_OK)
         st = check_ids(files, (uint32_t)n, err);

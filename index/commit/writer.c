@@ -27,10 +27,10 @@
 #include "index/commit/files.h"
 #include "index/convert/rewrite.h"
 
-#define TIER 4u              /* parts of about one size that are merged into one, which is of the next size */
-#define SMALLEST_TIER 10000u /* documents: smaller parts count as being of this size */
-#define MAX_DOCS (UINT32_MAX - 1)
-#define MAX_DELETED_SHARE 3u /* a part is written anew if more than one in this many of its documents is deleted */
+#define TIER 4u                   /* parts of about one size that are merged into one, which is of the next size */
+#define SMALLEST_TIER 10000u      /* documents: smaller parts count as being of this size */
+#define MAX_DOCS (UINT32_MAX - 1) /* of a part */
+#define MAX_DELETED_SHARE 3u      /* a part is written anew if more than one in this many of its documents is deleted */
 
 /* A set of docids that grows. */
 typedef struct docid_set {
@@ -49,7 +49,7 @@ struct gx_collection {
     gx_builder *builder; /* NULL: nothing has been added since */
     uint64_t number;     /* of the builder's file */
     docid_set gone_new;  /* of the builder's documents */
-    int64_t n_more;      /* documents that the next commit will have more than the last one */
+    uint32_t n_new;      /* documents added to the builder, those deleted since among them */
     gx_collection_counts counts;
     bool failed; /* nothing but close is allowed */
 };
@@ -267,13 +267,12 @@ static bool find_in_parts(const gx_collection *c, const char *id, size_t len, ui
     return false;
 }
 
-/* Before the document that no docid would number is added: later the whole commit would fail. */
+/* Before the document that no docid of the new part would number is added: later the whole commit would fail. */
 static gx_status check_room(const gx_collection *c, gx_error *err)
 {
-    if (c->ix->n_docs + c->n_more < MAX_DOCS)
+    if (c->n_new < MAX_DOCS)
         return GX_OK;
-    return gx_fail(err, GX_EUSAGE,
-                   "%s has %u documents, the most that a collection can number; add others to another collection",
+    return gx_fail(err, GX_EUSAGE, "%s: %u documents have been added, the most that a part can have: commit them first",
                    c->path, MAX_DOCS);
 }
 
@@ -287,7 +286,7 @@ static gx_status add_document(gx_collection *c, const gx_document *doc, gx_error
         return st;
     st = gx_builder_add(c->builder, doc, &why);
     if (st == GX_OK) {
-        ++c->n_more;
+        ++c->n_new;
         ++c->counts.added;
         return st;
     }
@@ -328,7 +327,6 @@ gx_status gx_collection_delete(gx_collection *c, const char *id, size_t len, boo
         st = *found ? GX_OK : fail(c, no_memory(c, err));
     }
     c->counts.deleted += *found;
-    c->n_more -= *found;
     return st;
 }
 
@@ -339,6 +337,8 @@ gx_status gx_collection_update(gx_collection *c, const gx_document *document, bo
     gx_status st = check_state(c, err);
     if (st == GX_OK)
         st = gx_sized_read(&doc, sizeof doc, document, GX_SIZE_THROUGH(gx_document, text_len), "gx_document", err);
+    if (st == GX_OK)
+        st = check_room(c, err);
     if (st == GX_OK && !c->builder)
         st = fail(c, open_builder(c, err));
     if (st == GX_OK) /* else a bad document would have deleted the good one */
@@ -519,7 +519,7 @@ static gx_status finish_commit(gx_collection *c, next_commit *n, gx_error *err)
     gx_index_close(c->ix);
     gx_manifest_free(&c->m);
     c->ix = ix;
-    c->n_more = 0;
+    c->n_new = 0;
     c->gone = gone;
     c->m = n->m;
     n->m = (gx_manifest){0};
@@ -576,7 +576,7 @@ static gx_status merge_run(gx_collection *c, uint32_t first, uint32_t n_merged, 
     if (st == GX_OK && !path)
         st = no_memory(c, err);
     if (st == GX_OK && (st = gx_collection_slice(&slice, c->ix, first, n_merged, err)) == GX_OK) {
-        c->counts.merged_documents += slice->n_docs;
+        c->counts.merged_documents += gx_index_n_docs(slice);
         st = gx_collection_rewrite(slice, path, &o, c->opt.threads ? c->opt.threads : 1, err);
         gx_index_close(slice);
     }
@@ -608,8 +608,8 @@ static uint32_t tier_of(const gx_part *p)
     return tier;
 }
 
-/* Whether no part has more documents than the others together: a large one would be written anew for
- * each few that are added. */
+/* Whether one part can have the documents of all, and none has more than the others together: a large one would be
+ * written anew for each few that are added. */
 static bool is_balanced(const gx_part *parts, uint32_t n)
 {
     uint64_t all = 0, most = 0;
@@ -617,7 +617,7 @@ static bool is_balanced(const gx_part *parts, uint32_t n)
         all += parts[i].n_live;
         most = parts[i].n_live > most ? parts[i].n_live : most;
     }
-    return most <= all - most;
+    return most <= all - most && all <= MAX_DOCS;
 }
 
 /* A balanced run of TIER parts, side by side, none of a tier above the least tier for which there is
@@ -650,6 +650,10 @@ gx_status gx_collection_merge(gx_collection *c, gx_merge_policy policy, gx_error
     if ((unsigned)policy > GX_MERGE_ALL)
         return gx_fail(err, GX_EUSAGE, "merge policy %d does not exist", (int)policy);
     gx_status st = gx_collection_commit(c, err);
+    if (st == GX_OK && policy == GX_MERGE_ALL && gx_index_is_wide(c->ix))
+        return gx_fail(err, GX_EUSAGE,
+                       "%s has %llu documents, and one part has at most %u: its parts cannot become one", c->path,
+                       (unsigned long long)gx_index_n_docs(c->ix), MAX_DOCS);
     if (st == GX_OK && policy == GX_MERGE_ALL && (c->m.n_parts > 1 || c->ix->parts->parts[0].deletes))
         return merge_run(c, 0, c->m.n_parts, err);
     while (st == GX_OK && policy == GX_MERGE_TIERS && find_run(c, &first, &n))

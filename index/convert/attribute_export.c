@@ -104,16 +104,16 @@ static gx_status put_values(const export *ex, const gx_index *file, const gx_col
     return GX_OK;
 }
 
-static gx_status put_document(const export *ex, uint32_t docid, gx_error *err)
+static gx_status put_document(const export *ex, uint64_t docid, gx_error *err)
 {
     size_t len;
-    uint32_t local = docid;
+    uint32_t local = (uint32_t)docid;
     const char *id = gx_index_doc_id(ex->ix, docid, &len);
     const gx_index *file = ex->ix->parts ? gx_parts_find(ex->ix->parts, docid, &local)->ix : ex->ix;
     gx_status st = GX_OK;
     if (!id || len == 0)
-        return gx_fail(err, GX_EINPUT, "%s: document %u has no id, by which its attributes could be found",
-                       ex->ix->path, docid);
+        return gx_fail(err, GX_EINPUT, "%s: document %llu has no id, by which its attributes could be found",
+                       ex->ix->path, (unsigned long long)docid);
     put_escaped(ex->out, id, len, false);
     for (uint32_t i = 0; i < ex->ix->n_columns && st == GX_OK; ++i) {
         putc_unlocked('\t', ex->out);
@@ -127,7 +127,7 @@ static gx_status put_documents(const export *ex, gx_error *err)
 {
     const gx_export_options *o = ex->opt;
     gx_status st = GX_OK;
-    for (uint32_t d = 0; d < ex->ix->n_docs && st == GX_OK; ++d)
+    for (uint64_t d = 0; d < gx_index_n_docs(ex->ix) && st == GX_OK; ++d)
         st = d % 4096 == 0 && o->cancel && o->cancel(o->user) ? gx_fail(err, GX_ECANCELLED, "cancelled")
                                                               : put_document(ex, d, err);
     return st;

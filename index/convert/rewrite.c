@@ -91,7 +91,7 @@ static gx_status invert_order(rewriter *r, gx_error *err)
 /* The docids of a part's live documents in the collection. NULL: no memory. */
 static uint32_t *number_documents(const gx_part *p)
 {
-    uint32_t *to = malloc((p->ix->n_docs + 1ull) * sizeof *to), next = p->base;
+    uint32_t *to = malloc((p->ix->n_docs + 1ull) * sizeof *to), next = (uint32_t)p->base; /* the whole is one file */
     for (uint32_t d = 0; to && d < p->ix->n_docs; ++d)
         to[d] = gx_deletes_is_live(p->deletes, d) ? next++ : UINT32_MAX;
     return to;
@@ -249,7 +249,7 @@ static gx_status append_part(rewriter *r, const part_cursor *c, uint32_t term, u
                 return gx_fail(err, GX_ECORRUPT, "%s: list %u, block %u: does not decode to rising docids below %u",
                                ix->path, term, j, ix->n_docs);
             least = (uint64_t)docids[i] + 1;
-            const uint32_t to = c->new_docids ? c->new_docids[docids[i]] : c->part->base + docids[i];
+            const uint32_t to = c->new_docids ? c->new_docids[docids[i]] : (uint32_t)c->part->base + docids[i];
             if (to == UINT32_MAX)
                 continue;
             docids[kept] = to;
@@ -508,6 +508,10 @@ static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char
     gx_rewrite_options o = GX_REWRITE_OPTIONS;
     gx_status st =
         gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_rewrite_options, user), "gx_rewrite_options", err);
+    if (st == GX_OK && gx_index_is_wide(ix))
+        st = gx_fail(err, GX_EUSAGE,
+                     "%s has %llu documents, and one file has at most 2^32 - 2: it cannot be made one index", ix->path,
+                     (unsigned long long)gx_index_n_docs(ix));
     if (st != GX_OK)
         return st;
     rewriter r = {.ix = ix, .opt = &o, .n_threads = n_threads};

@@ -83,6 +83,7 @@ typedef struct calibration {
     size_t n_costs, max_costs;
     uint64_t random, n_done;
     uint64_t *keys;
+    uint32_t *highs; /* of a wide collection's keys; else NULL */
     gx_hits *hits;   /* [MOST_BATCH] */
     timed_run *runs; /* [opt->runs] */
 } calibration;
@@ -211,7 +212,8 @@ static gx_status run_timed(calibration *c, int engine, const gx_plan *plans, uin
 {
     run->missing = 0;
     for (uint32_t i = 0; i < n; ++i) {
-        c->hits[i] = (gx_hits){c->keys + (size_t)i * plans[0].k, 0};
+        const size_t at = (size_t)i * plans[0].k;
+        c->hits[i] = (gx_hits){c->keys + at, 0, c->highs ? c->highs + at : NULL};
         run->missing += engine ? gx_engine_missing_bytes(c->engines[engine], &plans[i]) : 0;
     }
     const uint64_t begin = gx_clock_nanoseconds(CLOCK_MONOTONIC);
@@ -538,7 +540,10 @@ static gx_status open_sessions(calibration *c, gx_error *err)
     c->keys = malloc((most > BATCH_KEYS ? most : BATCH_KEYS) * sizeof *c->keys);
     c->hits = malloc(MOST_BATCH * sizeof *c->hits);
     c->runs = malloc(c->opt->runs * sizeof *c->runs);
-    if (st == GX_OK && (!c->keys || !c->hits || !c->runs))
+    const bool wide = stats.n_docs == UINT32_MAX;
+    if (wide)
+        c->highs = malloc((most > BATCH_KEYS ? most : BATCH_KEYS) * sizeof *c->highs);
+    if (st == GX_OK && (!c->keys || !c->hits || !c->runs || (wide && !c->highs)))
         st = gx_fail(err, GX_ENOMEM, "no memory for %zu results", most);
     return st;
 }
@@ -552,6 +557,7 @@ static void close_calibration(calibration *c)
     free(c->members);
     free(c->costs);
     free(c->keys);
+    free(c->highs);
     free(c->hits);
     free(c->runs);
 }

@@ -46,6 +46,8 @@ static void close_worker(gx_replay_worker *w)
     free(w->again);
     free(w->keys);
     free(w->keys_again);
+    free(w->highs);
+    free(w->highs_again);
     free(w->bytes);
     free(w->terms);
     free(w->vector);
@@ -67,6 +69,9 @@ static gx_status open_worker(gx_replay_worker *w, gx_replay_pass *r, gx_engine *
     w->hits = malloc(n * sizeof *w->hits);
     w->keys = malloc((n_keys + 1) * sizeof *w->keys);
     bool memory = w->queries && w->plans && w->filters && w->hits && w->keys;
+    const bool wide = gx_index_is_wide(r->ix);
+    if (wide)
+        memory = (w->highs = malloc((n_keys + 1) * sizeof *w->highs)) && memory;
     if (r->service) {
         w->jobs = malloc(n * sizeof *w->jobs);
         w->sent = malloc(n * sizeof *w->sent);
@@ -77,6 +82,8 @@ static gx_status open_worker(gx_replay_worker *w, gx_replay_pass *r, gx_engine *
         w->again = malloc(n * sizeof *w->again);
         w->keys_again = malloc((n_keys + 1) * sizeof *w->keys_again);
         memory = memory && w->again && w->keys_again;
+        if (wide)
+            memory = (w->highs_again = malloc((n_keys + 1) * sizeof *w->highs_again)) && memory;
     }
     if (!memory)
         return gx_fail(err, GX_ENOMEM, "no memory for a batch of %zu queries with %u results each", n, r->max_k);

@@ -89,11 +89,13 @@ void gx_replay_free_plans(gx_replay_worker *w)
         free_plan(w, i);
 }
 
-bool gx_replay_search(gx_replay_worker *w, gx_session *session, gx_hits *hits, uint64_t *keys)
+bool gx_replay_search(gx_replay_worker *w, gx_session *session, gx_hits *hits, uint64_t *keys, uint32_t *highs)
 {
     gx_error err = {0};
-    for (uint32_t i = 0; i < w->n; ++i)
-        hits[i] = (gx_hits){keys + (size_t)i * w->r->max_k, 0};
+    for (uint32_t i = 0; i < w->n; ++i) {
+        const size_t at = (size_t)i * w->r->max_k;
+        hits[i] = (gx_hits){keys + at, 0, highs ? highs + at : NULL};
+    }
     const gx_status st = gx_session_run(session, w->plans, w->n, hits, &err);
     if (st != GX_OK)
         return gx_replay_fail(w->r, st, &err);
@@ -120,7 +122,8 @@ bool gx_replay_format(gx_replay_worker *w)
     w->lines.n = 0;
     for (uint32_t i = 0; r->run && i < w->n; ++i) {
         const gx_replay_query *q = &w->queries[i];
-        const gx_run_answer answer = {w->bytes + q->id, q->id_len, w->hits[i].keys, w->hits[i].n, w->plans[i].exponent};
+        const gx_run_answer answer = {w->bytes + q->id,     q->id_len,       w->hits[i].keys, w->hits[i].n,
+                                      w->plans[i].exponent, w->hits[i].highs};
         const gx_status st = gx_run_append(&w->lines, r->ix, &answer, r->opt->tag, &err);
         if (st != GX_OK)
             return gx_replay_fail(r, st, &err);
@@ -193,7 +196,7 @@ bool gx_replay_answer(gx_replay_worker *w)
     if (!gx_replay_plan(w, w->session, w->r->en))
         return false;
     const uint64_t planned = gx_replay_now();
-    bool good = gx_replay_search(w, w->session, w->hits, w->keys);
+    bool good = gx_replay_search(w, w->session, w->hits, w->keys, w->highs);
     const uint64_t found = gx_replay_now();
     if (good)
         gx_replay_count(w, begin, NULL, found);

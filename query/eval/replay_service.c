@@ -106,11 +106,12 @@ static bool submit(gx_replay_worker *w, bool wait)
             (gx_service_job){.plan = p,
                              .gpu_mask = p->own_mask ? NULL : r->opt->service_mask,
                              .keys = w->keys + (size_t)i * r->max_k,
+                             .highs = w->highs ? w->highs + (size_t)i * r->max_k : NULL,
                              .arrived = arrived,
                              .deadline = r->deadline && r->deadline < UINT64_MAX / 4 ? arrived + r->deadline : 0,
                              .done = on_done,
                              .user = w};
-        w->hits[i] = (gx_hits){w->jobs[i].keys, 0};
+        w->hits[i] = (gx_hits){w->jobs[i].keys, 0, w->jobs[i].highs};
         w->sent[i] = &w->jobs[i];
     }
     w->waited_for = wait;

@@ -93,12 +93,13 @@ typedef struct gx_replay_worker {
     gx_engine *exhaustive_on; /* the engine of the session `exhaustive` */
     uint64_t seq;
     uint32_t n;
-    gx_replay_query *queries;    /* [batch] */
-    gx_plan *plans;              /* [batch] */
-    gx_filter **filters;         /* [batch] of the plans; NULL: none */
-    gx_hits *hits, *again;       /* [batch] */
-    uint64_t *keys, *keys_again; /* [batch * max_k] */
-    char *bytes;                 /* ids and texts */
+    gx_replay_query *queries;      /* [batch] */
+    gx_plan *plans;                /* [batch] */
+    gx_filter **filters;           /* [batch] of the plans; NULL: none */
+    gx_hits *hits, *again;         /* [batch] */
+    uint64_t *keys, *keys_again;   /* [batch * max_k], */
+    uint32_t *highs, *highs_again; /* and of a wide collection these (gx_hits); else NULL */
+    char *bytes;                   /* ids and texts */
     size_t n_bytes, max_bytes;
     gx_replay_term *terms;    /* [n_terms] of all its vectors */
     gx_weighted_term *vector; /* [max_vector] those of one */
@@ -144,8 +145,8 @@ gx_status gx_replay_query_of(gx_replay_worker *w, uint32_t i, gx_query *out, gx_
 /* Plan the batch; `session`, of engine `en`, finds the feedback documents. */
 bool gx_replay_plan(gx_replay_worker *w, gx_session *session, gx_engine *en);
 void gx_replay_free_plans(gx_replay_worker *w);
-/* Search by the batch's plans; the keys go to keys [n * max_k]. */
-bool gx_replay_search(gx_replay_worker *w, gx_session *session, gx_hits *hits, uint64_t *keys);
+/* Search by the batch's plans; the answers go to keys and highs [n * max_k]. */
+bool gx_replay_search(gx_replay_worker *w, gx_session *session, gx_hits *hits, uint64_t *keys, uint32_t *highs);
 /* Count the answers. ends: when each query was answered; NULL: all at `end`. */
 void gx_replay_count(gx_replay_worker *w, uint64_t begin, const uint64_t *ends, uint64_t end);
 /* The lines of the run, if one is written. */

@@ -9,6 +9,7 @@
 #include "query/approximate.h"
 #include "query/eval/replay_state.h"
 #include "query/mask.h"
+#include "query/wide_hits.h"
 
 #define MAX_SHOWN_DIFFERENCES 5
 
@@ -31,6 +32,11 @@ static bool set_masks(gx_replay_worker *w, gx_engine *en, gx_mask **masks)
     return true;
 }
 
+static bool is_same(const gx_hits *a, uint32_t i, const gx_hits *b, uint32_t j)
+{
+    return a->keys[i] == b->keys[j] && gx_hits_docid(a, i) == gx_hits_docid(b, j);
+}
+
 static void show_difference(gx_replay_worker *w, uint32_t i, const char *how)
 {
     gx_replay_pass *r = w->r;
@@ -38,13 +44,14 @@ static void show_difference(gx_replay_worker *w, uint32_t i, const char *how)
     const gx_replay_query *q = &w->queries[i];
     char text[400];
     uint32_t rank = 0;
-    while (rank < a->n && rank < b->n && a->keys[rank] == b->keys[rank])
+    while (rank < a->n && rank < b->n && is_same(a, rank, b, rank))
         ++rank;
     int n = snprintf(text, sizeof text, "query %.*s (line %" PRIu64 ") differs %s: %u results and %u", (int)q->id_len,
                      w->bytes + q->id, q->line, how, a->n, b->n);
     if (rank < a->n && rank < b->n)
-        snprintf(text + n, sizeof text - (size_t)n, "; at rank %u docid %u, score %u and docid %u, score %u", rank + 1,
-                 gx_key_docid(a->keys[rank]), gx_key_score(a->keys[rank]), gx_key_docid(b->keys[rank]),
+        snprintf(text + n, sizeof text - (size_t)n,
+                 "; at rank %u docid %" PRIu64 ", score %u and docid %" PRIu64 ", score %u", rank + 1,
+                 gx_hits_docid(a, rank), gx_key_score(a->keys[rank]), gx_hits_docid(b, rank),
                  gx_key_score(b->keys[rank]));
     pthread_mutex_lock(&r->lock);
     const bool shown = r->n_shown++ < MAX_SHOWN_DIFFERENCES;
@@ -56,7 +63,8 @@ static void show_difference(gx_replay_worker *w, uint32_t i, const char *how)
 static bool is_equal(gx_replay_worker *w, const gx_hits *a, const gx_hits *b)
 {
     (void)w;
-    return a->n == b->n && memcmp(a->keys, b->keys, a->n * sizeof *a->keys) == 0;
+    return a->n == b->n && memcmp(a->keys, b->keys, a->n * sizeof *a->keys) == 0 &&
+           (!a->highs || memcmp(a->highs, b->highs, a->n * sizeof *a->highs) == 0);
 }
 
 /* Whether `a` has as many results as the exact answer b (within a budget of blocks, no more), and each is in b or
@@ -67,11 +75,11 @@ static bool is_approximate(gx_replay_worker *w, const gx_hits *a, const gx_hits 
     bool good = a->n == b->n || (budget && a->n < b->n);
     w->exact_results += b->n;
     for (uint32_t i = 0, j = 0; i < a->n && b->n; ++i) {
-        const uint64_t last = b->keys[b->n - 1];
-        while (j < b->n && b->keys[j] > a->keys[i])
+        const uint32_t last = b->n - 1;
+        while (j < b->n && gx_hits_better(b, j, a, i))
             ++j;
-        good = good && (a->keys[i] < last || (j < b->n && b->keys[j] == a->keys[i]));
-        w->found_results += gx_key_score(a->keys[i]) >= gx_key_score(last);
+        good = good && (gx_hits_better(b, last, a, i) || (j < b->n && is_same(b, j, a, i)));
+        w->found_results += gx_key_score(a->keys[i]) >= gx_key_score(b->keys[last]);
     }
     return good;
 }
@@ -84,7 +92,7 @@ static bool compare(gx_replay_worker *w, gx_session *session, gx_engine *en, con
     gx_mask **masks = calloc(w->n + 1ull, sizeof *masks);
     if (!masks)
         return gx_replay_fail(w->r, gx_fail(&err, GX_ENOMEM, "no memory to verify %u queries", w->n), &err);
-    const bool good = set_masks(w, en, masks) && gx_replay_search(w, session, w->again, w->keys_again);
+    const bool good = set_masks(w, en, masks) && gx_replay_search(w, session, w->again, w->keys_again, w->highs_again);
     for (uint32_t i = 0; i < w->n; ++i)
         gx_mask_close(masks[i]);
     free(masks);
@@ -101,7 +109,8 @@ bool gx_replay_verify(gx_replay_worker *w)
 {
     if (!gx_replay_plan(w, w->session, w->r->en))
         return false;
-    bool good = w->r->service ? gx_replay_search_by_service(w) : gx_replay_search(w, w->session, w->hits, w->keys);
+    bool good =
+        w->r->service ? gx_replay_search_by_service(w) : gx_replay_search(w, w->session, w->hits, w->keys, w->highs);
     if (good && w->other && w->r->opt->rm3) { /* the other engine finds its own feedback documents */
         gx_replay_free_plans(w);
         if (!gx_replay_plan(w, w->other, w->r->opt->other))

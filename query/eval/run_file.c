@@ -9,7 +9,7 @@
 #include "engine/grow.h"
 #include "engine/status.h"
 #include "engine/temporary_file.h"
-#include "query/plan.h"
+#include "query/wide_hits.h"
 
 /* ---- numbers ---- */
 
@@ -101,7 +101,7 @@ gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const gx_run_answ
     const size_t tag_len = strlen(tag);
     for (uint32_t i = 0; i < answer->n; ++i) {
         size_t len;
-        const char *docno = gx_index_doc_id(ix, gx_key_docid(keys[i]), &len);
+        const char *docno = gx_index_doc_id(ix, gx_wide_docid(keys, answer->highs, i), &len);
         const gx_status st = reserve_text(text, answer->qid_len + len + tag_len + 64, err);
         if (st != GX_OK)
             return st;

@@ -23,6 +23,7 @@ typedef struct gx_run_answer {
     const uint64_t *keys; /* [n] as gx_key makes them, best first */
     uint32_t n;
     int exponent;
+    const uint32_t *highs; /* [n] of the keys in a wide collection (gx_hits); else NULL */
 } gx_run_answer;
 
 /* Append the lines of one query's answer. Blanks and control characters in ids become "_".

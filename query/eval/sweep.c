@@ -43,7 +43,8 @@ typedef struct worker {
     gx_session *session;
     gx_query *queries; /* [batch] */
     size_t *topics;    /* [batch] */
-    uint32_t *docids, *n_hits;
+    uint64_t *docids;
+    uint32_t *n_hits;
     float *scores;
     gx_trec_row *rows; /* [max_k] of one query */
     char *docnos;      /* of one query, each ending in NUL */
@@ -115,7 +116,7 @@ static int by_docno(const void *a, const void *b)
 }
 
 /* The answers of one query as rows in the order of docnos, as a run is read. */
-static gx_status make_rows(worker *w, const char *qid, const uint32_t *docids, const float *scores, uint32_t n,
+static gx_status make_rows(worker *w, const char *qid, const uint64_t *docids, const float *scores, uint32_t n,
                            gx_error *err)
 {
     size_t bytes = 0, len;
@@ -139,7 +140,7 @@ static gx_status make_rows(worker *w, const char *qid, const uint32_t *docids, c
 }
 
 /* Evaluate the answers to a judged query, n of them. */
-static gx_status evaluate(worker *w, size_t topic, const uint32_t *docids, const float *scores, uint32_t n,
+static gx_status evaluate(worker *w, size_t topic, const uint64_t *docids, const float *scores, uint32_t n,
                           gx_error *err)
 {
     const gx_sweep_options *opt = w->s->opt;
@@ -159,7 +160,8 @@ static gx_status evaluate(worker *w, size_t topic, const uint32_t *docids, const
 /* Of the batch's n queries, name the one that cannot be searched. */
 static gx_status name_bad_query(worker *w, uint32_t n, const gx_query_options *query, gx_error *err)
 {
-    const gx_results results = {sizeof results, w->docids, w->scores, w->n_hits, NULL};
+    const gx_results results = {
+        .size = sizeof results, .docids64 = w->docids, .scores = w->scores, .n_hits = w->n_hits};
     gx_error why = {0};
     for (uint32_t i = 0; i < n; ++i)
         if (gx_search(w->session, &w->queries[i], 1, query, &results, &why) == GX_EUSAGE)
@@ -171,7 +173,8 @@ static gx_status name_bad_query(worker *w, uint32_t n, const gx_query_options *q
 /* Answer and evaluate the n queries of the batch. */
 static gx_status run_batch(worker *w, uint32_t n, const gx_query_options *query, gx_error *err)
 {
-    const gx_results results = {sizeof results, w->docids, w->scores, w->n_hits, NULL};
+    const gx_results results = {
+        .size = sizeof results, .docids64 = w->docids, .scores = w->scores, .n_hits = w->n_hits};
     gx_status st = gx_search(w->session, w->queries, n, query, &results, err);
     if (st == GX_EUSAGE)
         st = name_bad_query(w, n, query, err);

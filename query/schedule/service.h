@@ -15,6 +15,7 @@ typedef struct gx_service_job {
     /* The plan's mask on the GPU engine; NULL: the GPU cannot answer a plan with one. */
     const gx_mask *gpu_mask;
     uint64_t *keys;             /* [plan->k] out */
+    uint32_t *highs;            /* [plan->k] out, as in gx_hits; NULL where docids take 32 bits */
     uint64_t arrived, deadline; /* ns of the monotonic clock; deadline 0: none */
     /* Called once, when the query is answered, without locks, from a thread of the service or from
      * that which cancels or closes. The service does not touch the job afterwards. */

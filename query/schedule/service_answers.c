@@ -34,7 +34,7 @@ static bool is_gpu_failure(const gx_worker *w, gx_status st)
 static void answer_by_fallback(gx_worker *w, gx_service_job *job)
 {
     gx_error err = {0};
-    gx_hits hits = {job->keys, 0};
+    gx_hits hits = {job->keys, 0, job->highs};
     gx_status st = w->fallback ? GX_OK : gx_session_open(&w->fallback, w->s->opt.cpu, &err);
     if (st == GX_OK)
         st = gx_session_run(w->fallback, job->plan, 1, &hits, &err);
@@ -132,7 +132,7 @@ void gx_worker_answer(gx_worker *w)
         w->plans[i] = *job->plan;
         if (w->p == GX_PROCESSOR_GPU && w->s->opt.cpu)
             w->plans[i].mask = job->gpu_mask;
-        w->hits[i] = (gx_hits){job->keys, 0};
+        w->hits[i] = (gx_hits){job->keys, 0, job->highs};
         job->fell_back = false;
         job->status = GX_OK;
     }

@@ -7,6 +7,7 @@
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "query/schedule/service_state.h"
+#include "query/wide_hits.h"
 
 #define QUERY_OPTIONS_LEAST GX_SIZE_THROUGH(gx_query_options, mask)
 
@@ -21,9 +22,11 @@ struct gx_ticket {
     bool is_ticket, answered, closed; /* of a ticket, under its lock */
     pthread_mutex_t lock;
     pthread_cond_t there;
-    uint64_t *keys;   /* [k] */
-    uint32_t *docids; /* [k] */
-    double *scores;   /* [k] */
+    uint64_t *keys;     /* [k] */
+    uint32_t *docids;   /* [k]; of a wide collection NULL, */
+    uint64_t *docids64; /* [k] and else this */
+    uint32_t *highs;    /* [k] of the keys, in a wide collection; else NULL */
+    double *scores;     /* [k] */
 };
 
 static void free_ticket(gx_ticket *t)
@@ -37,6 +40,8 @@ static void free_ticket(gx_ticket *t)
     gx_plan_free(&t->plan);
     free(t->keys);
     free(t->docids);
+    free(t->docids64);
+    free(t->highs);
     free(t->scores);
     free(t);
 }
@@ -48,7 +53,10 @@ static void set_results(gx_ticket *t)
     if (job->status != GX_OK)
         t->err = *job->err;
     for (uint32_t i = 0; i < job->n; ++i) {
-        t->docids[i] = gx_key_docid(job->keys[i]);
+        if (t->docids64)
+            t->docids64[i] = gx_wide_docid(job->keys, job->highs, i);
+        else
+            t->docids[i] = gx_key_docid(job->keys[i]);
         t->scores[i] = ldexp(gx_key_score(job->keys[i]), -t->plan.exponent);
     }
     t->answer = (gx_service_answer){.number = job->number,
@@ -57,6 +65,7 @@ static void set_results(gx_ticket *t)
                                     .error = t->err.text,
                                     .n_hits = job->n,
                                     .docids = t->docids,
+                                    .docids64 = t->docids64,
                                     .scores = t->scores,
                                     .by = job->by,
                                     .fell_back = job->fell_back,
@@ -110,12 +119,17 @@ void gx_ticket_close(gx_ticket *t)
         free_ticket(t);
 }
 
-static bool open_ticket(gx_ticket *t, uint32_t max_hits, bool is_ticket)
+static bool open_ticket(gx_ticket *t, uint32_t max_hits, bool wide, bool is_ticket)
 {
     t->keys = malloc(max_hits * sizeof *t->keys);
-    t->docids = malloc(max_hits * sizeof *t->docids);
     t->scores = malloc(max_hits * sizeof *t->scores);
-    if (!t->keys || !t->docids || !t->scores)
+    if (wide) {
+        t->highs = malloc(max_hits * sizeof *t->highs);
+        t->docids64 = malloc(max_hits * sizeof *t->docids64);
+    } else {
+        t->docids = malloc(max_hits * sizeof *t->docids);
+    }
+    if (!t->keys || !t->scores || (wide ? !t->highs || !t->docids64 : !t->docids))
         return false;
     t->is_ticket = is_ticket;
     if (is_ticket) {
@@ -133,7 +147,8 @@ static bool open_ticket(gx_ticket *t, uint32_t max_hits, bool is_ticket)
 static gx_status make_ticket(gx_ticket **out, gx_service *s, const gx_submission *sub, const gx_query_options *opt,
                              uint32_t i, gx_error *err)
 {
-    const uint32_t n_docs = gx_engine_index(gx_service_planner(s))->n_docs;
+    const gx_index *ix = gx_engine_index(gx_service_planner(s));
+    const uint32_t n_docs = ix->n_docs;
     const uint32_t max_hits = opt->k < n_docs ? opt->k : n_docs ? n_docs : 1;
     const size_t size = sub->queries->size;
     gx_query q = {0};
@@ -141,7 +156,7 @@ static gx_status make_ticket(gx_ticket **out, gx_service *s, const gx_submission
     if (q.size != size)
         return gx_fail(err, GX_EUSAGE, "query %u of the submission has another size than the first", i);
     gx_ticket *t = calloc(1, sizeof *t);
-    gx_status st = t && open_ticket(t, max_hits, sub->tickets != NULL)
+    gx_status st = t && open_ticket(t, max_hits, gx_index_is_wide(ix), sub->tickets != NULL)
                        ? gx_engine_plan(&t->plan, gx_service_planner(s), &q, opt, err)
                        : gx_fail(err, GX_ENOMEM, "no memory for a query with %u results", max_hits);
     if (st != GX_OK) {
@@ -153,6 +168,7 @@ static gx_status make_ticket(gx_ticket **out, gx_service *s, const gx_submission
     t->job = (gx_service_job){.plan = &t->plan,
                               .gpu_mask = t->plan.own_mask ? NULL : sub->gpu_mask,
                               .keys = t->keys,
+                              .highs = t->highs,
                               .done = on_done,
                               .user = t};
     *out = t;

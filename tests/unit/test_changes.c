@@ -613,7 +613,7 @@ static void docids_go_up_to_the_last_number(void **state)
     sequence s;
     gx_error err = {0};
     gx_index *ix = begin_with_parts(&s);
-    const uint32_t first = ix->parts->parts[1].base, shift = UINT32_MAX - 1 - ix->n_docs;
+    const uint32_t first = (uint32_t)ix->parts->parts[1].base, shift = UINT32_MAX - 1 - ix->n_docs;
     for (int e = 0; e < 2; ++e) {
         gx_engine_options o = GX_ENGINE_OPTIONS;
         gx_engine *en;
@@ -658,46 +658,10 @@ static void docids_go_up_to_the_last_number(void **state)
     end(&s);
 }
 
-static void more_documents_than_docids_are_refused(void **state)
-{
-    (void)state;
-    sequence s = {.seed = 1, .random = 1};
-    gx_error err = {0};
-    made_doc m;
-    gx_index *ix, *both = calloc(1, sizeof *both);
-    gx_part *parts = calloc(2, sizeof *parts);
-    assert_true(both && parts);
-    sprintf(s.dir, "/tmp/gpuidx-changes-%d", getpid());
-    begin(&s);
-    check(gx_index_open(&ix, s.dir, NULL, &err), &err, &s, "open");
-    gx_index *file = ix->parts->parts[0].ix;
-    const uint32_t n_docs = file->n_docs;
-    file->n_docs = 1u << 31; /* of two such parts no docid would number the last */
-    parts[0].ix = gx_index_share(file);
-    parts[1].ix = gx_index_share(file);
-    both->path = strdup("both");
-    assert_int_equal(gx_collection_of_parts(both, parts, 2, &err), GX_EUSAGE);
-    assert_non_null(strstr(err.text, "2^32 - 2"));
-    file->n_docs = n_docs;
-    gx_index_close(both);
-    gx_index_close(ix);
-
-    open_writer(&s);
-    ((gx_index *)gx_collection_index(s.writer))->n_docs = UINT32_MAX - 2; /* one less than there can be */
-    make_doc(&m, &(model_doc){s.next_id, 5});
-    check(gx_collection_add(s.writer, &m.doc, &err), &err, &s, "add");
-    make_doc(&m, &(model_doc){s.next_id + 1, 5});
-    assert_int_equal(gx_collection_add(s.writer, &m.doc, &err), GX_EUSAGE);
-    assert_non_null(strstr(err.text, "the most that a collection can number"));
-    gx_collection_close(s.writer);
-    end(&s);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(docids_go_up_to_the_last_number),
-        cmocka_unit_test(more_documents_than_docids_are_refused),
         cmocka_unit_test(a_collection_equals_a_fresh_build_of_its_documents),
         cmocka_unit_test(a_second_writer_is_refused),
     };

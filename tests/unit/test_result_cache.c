@@ -228,7 +228,7 @@ static void memory_stays_within_the_budget_and_old_answers_go_first(void **state
         gx_result_cache *c;
         gx_plan_term term;
         uint32_t n_found = 0, last = 0, i;
-        assert_int_equal(gx_result_cache_open(&c, budgets[z], &err), GX_OK);
+        assert_int_equal(gx_result_cache_open(&c, budgets[z], false, &err), GX_OK);
         for (i = 0; i < 20000; ++i) {
             const gx_plan plan = plan_of(&term, i, MAX_K);
             gx_hits hits = {keys, i % (MAX_K + 1)};
@@ -261,7 +261,7 @@ static void an_answer_serves_a_smaller_k_and_all_when_it_is_complete(void **stat
     uint64_t keys[5] = {50, 40, 30, 20, 10}, found[MAX_K] = {0};
     gx_error err = {0};
     gx_hits full = {keys, 5}, hits = {found, 0};
-    assert_int_equal(gx_result_cache_open(&c, 1 << 20, &err), GX_OK);
+    assert_int_equal(gx_result_cache_open(&c, 1 << 20, false, &err), GX_OK);
     gx_plan plan = plan_of(&term, 7, 5);
     gx_result_cache_add(c, &plan, &full);
     plan.k = 3;
