@@ -110,7 +110,7 @@ class Part(NamedTuple):
 
 
 class Postings(NamedTuple):
-    """The list of a term: docids (uint32, rising) and tfs (uint32), of equal length."""
+    """The list of a term: docids (uint32, or uint64 as those of Results; rising) and tfs (uint32), of equal length."""
 
     docids: Any
     tfs: Any
@@ -257,12 +257,15 @@ class _Session:
         self.busy = False  # a search of the thread `owner` is under way
         self.owner = 0
 
-    def reserve(self, k: int) -> None:
-        """Room for the k hits of one query."""
+    def reserve(self, k: int, wide: bool) -> None:
+        """Room for the k hits of one query; wide: with docids of 64 bits."""
         if k > self.room:
-            self.docids = np.empty(k, np.uint32)
+            self.docids = np.empty(k, np.uint64 if wide else np.uint32)
             self.scores = np.empty(k, np.float32)
-            self.one.docids = ffi.from_buffer("uint32_t[]", self.docids)
+            if wide:
+                self.one.docids64 = ffi.from_buffer("uint64_t[]", self.docids)
+            else:
+                self.one.docids = ffi.from_buffer("uint32_t[]", self.docids)
             self.one.scores = ffi.from_buffer("float[]", self.scores)
             self.room = k
 
@@ -360,7 +363,8 @@ class Index:
         st, err = ffi.new("gx_index_stats *"), new_error()
         st.size = ffi.sizeof("gx_index_stats")
         _check(lib.gx_index_get_stats(file, st), err)
-        self.info = IndexInfo(st.n_docs, st.n_terms, st.n_postings, st.n_tokens, st.avgdl, st.min_doc_len,
+        self._wide = st.n_docs == UINT32_MAX  # docids take 64 bits
+        self.info = IndexInfo(st.n_documents, st.n_terms, st.n_postings, st.n_tokens, st.avgdl, st.min_doc_len,
                               st.max_doc_len, st.block_len, st.file_bytes, st.device_bytes, bool(st.impacts),
                               bool(st.titles), bool(st.texts), bytes(st.uuid).hex(), st.impact_unit)
 
@@ -542,7 +546,7 @@ class Index:
             raise UsageError("k is an integer of at least 1, not %r" % (k,))
         o = options("gx_query_options")
         o.op = _choose(_OPS, "op", op)
-        o.k = max(1, min(int(k), self.info.n_docs))
+        o.k = max(1, min(int(k), self.info.n_docs, UINT32_MAX))
         o.preset = _preset(scorer)
         o.k1 = math.nan if k1 is None else real(k1, "k1")
         o.b = math.nan if b is None else real(b, "b")
@@ -613,7 +617,7 @@ class Index:
             except (KeyError, TypeError):
                 opt = self._options(session, key)
             if opt.k > session.room:
-                session.reserve(opt.k)
+                session.reserve(opt.k, self._wide)
             text = encode(queries)
             query = session.query
             query.text = pin = ffi.from_buffer(text)
@@ -671,7 +675,7 @@ class Index:
         batch, threads, n = whole(batch, "batch", 1), whole(threads, "threads", 1, 1024), made.n
         opt = self._options(self._session(kind), key)
         k = int(opt.k)
-        docids = np.full((n, k), UINT32_MAX, np.uint32)
+        docids = np.full((n, k), UINT64_MAX, np.uint64) if self._wide else np.full((n, k), UINT32_MAX, np.uint32)
         scores = np.zeros((n, k), np.float32)
         counts = np.zeros(n, np.uint32)
         matches = np.zeros(n, np.uint64) if key[6] else None
@@ -682,7 +686,10 @@ class Index:
             session = self._session(kind)
             size = min(batch, n - first)
             r = session.results
-            r.docids = ffi.cast("uint32_t *", places[0] + 4 * first * k)
+            if self._wide:
+                r.docids64 = ffi.cast("uint64_t *", places[0] + 8 * first * k)
+            else:
+                r.docids = ffi.cast("uint32_t *", places[0] + 4 * first * k)
             r.scores = ffi.cast("float *", places[1] + 4 * first * k)
             r.n_hits = ffi.cast("uint32_t *", places[2] + 4 * first)
             r.n_matches = ffi.cast("uint64_t *", places[3] + 8 * first) if places[3] else ffi.NULL
@@ -880,18 +887,18 @@ class Index:
     def docid(self, docno: str) -> int:
         """The docid of an external id. KeyError if no document has it."""
         found = self._find_doc(encode(docno, "a docno"))
-        if found == UINT32_MAX:
+        if found == UINT64_MAX:
             raise KeyError("no document has the id %r" % docno)
         return found
 
     def _find_doc(self, coded: bytes) -> int:
         with self._use() as file:
-            return int(lib.gx_index_find_doc(file, coded, len(coded)))
+            return int(lib.gx_index_find_doc64(file, coded, len(coded)))
 
     def __contains__(self, docno: object) -> bool:
         if not isinstance(docno, str):
             return False
-        return self._find_doc(encode(docno)) != UINT32_MAX
+        return self._find_doc(encode(docno)) != UINT64_MAX
 
     def docno(self, docid: int) -> str:
         """The external id of a docid. IndexError."""
@@ -899,15 +906,17 @@ class Index:
 
     def docnos(self, docids: Optional[Any] = None) -> List[str]:
         """The external ids of docids (None: of all documents, in order)."""
-        array = np.arange(self.info.n_docs, dtype=np.uint32) if docids is None else np.ascontiguousarray(
-            self._docids(docids), dtype=np.uint32)
+        dtype = np.uint64 if self._wide else np.uint32
+        join = lib.gx_index_join_doc_ids64 if self._wide else lib.gx_index_join_doc_ids
+        array = np.arange(self.info.n_docs, dtype=dtype) if docids is None else np.ascontiguousarray(
+            self._docids(docids), dtype=dtype)
         with self._use() as file:
             if not len(array):
                 return []
-            wanted = ffi.from_buffer("uint32_t[]", array)
-            size = lib.gx_index_join_doc_ids(file, wanted, len(array), ffi.NULL, 0)
+            wanted = ffi.from_buffer("uint64_t[]" if self._wide else "uint32_t[]", array)
+            size = join(file, wanted, len(array), ffi.NULL, 0)
             joined = bytearray(size)
-            lib.gx_index_join_doc_ids(file, wanted, len(array), ffi.from_buffer("char[]", joined), size)
+            join(file, wanted, len(array), ffi.from_buffer("char[]", joined), size)
         return joined.decode("utf-8", "surrogateescape").split("\n")[:-1]
 
     def _docid_of(self, document: Union[str, int]) -> int:
@@ -1002,7 +1011,8 @@ class Index:
                     check(lib.gx_postings_next(out[0], docids, tfs, n, err), err)
                     if n[0] == 0:
                         return
-                    block = Postings(np.frombuffer(ffi.buffer(docids[0], 4 * n[0]), np.uint32).copy(),
+                    found = np.frombuffer(ffi.buffer(docids[0], 4 * n[0]), np.uint32)
+                    block = Postings(found + np.uint64(lib.gx_postings_base(out[0])) if self._wide else found.copy(),
                                      np.frombuffer(ffi.buffer(tfs[0], 4 * n[0]), np.uint32).copy())
                 yield block
         finally:

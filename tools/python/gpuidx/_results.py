@@ -41,7 +41,8 @@ class Facet(Dict[Any, int]):
 class Results:
     """The answers to one query or to n.
 
-    docids   uint32 [n, k], best first; UINT32_MAX behind the last hit
+    docids   uint32 [n, k], best first; UINT32_MAX behind the last hit. Of a collection of more than 2^32 - 2 documents
+             uint64, and UINT64_MAX
     scores   float32 [n, k]; 0 behind the last hit
     counts   uint32 [n], the number of hits of each query
     matches  uint64 [n], all matching documents; None unless count=True was asked
