@@ -4,7 +4,7 @@
  *   segments by falling bound, until the bound is below T:          (T: the k-th best score so far)
  *     bounds of the segment's 32 ranges by lists of great impacts   SIMD, a row of up to 32 bytes a list
  *     if one reaches T with the other lists' bound of the segment: bounds of ranges by the others, too
- *     in the ranges that reach T: postings -> accumulators          lists by falling greatest impact, 4 at a
+ *   in groups of ranges that reach T: postings -> accumulators      lists by falling greatest impact, 4 at a
  *                                                                   time; ranges below T are dropped between
  *     documents of the ranges that are left and reach T -> the k best
  *
@@ -181,16 +181,14 @@ static inline uint32_t group_of(const gx_range_list *l)
 static void rank_terms(gx_cpu_block_max_state *b)
 {
     double total = 0, above = 0;
-    b->first_dense = b->heavy_dense = 0;
-    b->heavy_found = b->first_found = b->n_dense;
+    b->heavy_dense = 0;
+    b->heavy_found = b->n_dense;
     for (uint32_t i = 0; i < b->n_found; ++i)
         total += b->terms[i].ub;
     for (uint32_t i = 0, j = b->n_dense, rank = 0; i < b->n_dense || j < b->n_found; ++rank) {
         const bool dense = j == b->n_found || (i < b->n_dense && b->terms[i].ub >= b->terms[j].ub);
         gx_range_term *t = &b->terms[dense ? i++ : j++];
         t->rank = rank;
-        if (rank < GX_BLOCK_MAX_FIRST)
-            ++*(dense ? &b->first_dense : &b->first_found);
         if (above < HEAVY_SHARE * total)
             ++*(dense ? &b->heavy_dense : &b->heavy_found);
         above += t->ub;
@@ -223,7 +221,8 @@ static bool open_terms(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_p
         gx_range_term *t = &b->terms[i];
         t->impacts = make_impacts(b, i, t);
         b->of_ranges[i] = t->bounds->ranges;
-        b->rows[i] = (gx_range_rows){t->list->segments, t->list->present, t->list->starts, t->bounds->ranges};
+        b->rows[i] = (gx_range_rows){t->list->segments, t->list->present,  t->list->starts,
+                                     t->bounds->ranges, t->list->postings, t->list->wide};
         b->weights[i] = t->weight;
     }
     return true;
@@ -367,6 +366,7 @@ static gx_status search_segments(gx_cpu_searcher *s, gx_cpu_block_max_state *b, 
 {
     uint32_t most = UINT32_MAX;
     gx_status st = GX_OK;
+    b->max_ranges = GX_SEGMENT_RANGES;
     for (uint64_t n = FIRST_PHASE; most && st == GX_OK; n *= PHASE_GROWTH) {
         const uint32_t bar = gx_block_max_least_sum(b, gx_block_max_bar(s, b), b->n_terms);
         const uint32_t known = bar > b->least ? bar : b->least;
@@ -434,8 +434,6 @@ gx_status gx_cpu_block_max(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hit
     for (uint32_t i = 0; i < plan->n_terms; ++i)
         most_hits += plan->terms[i].df;
     const uint32_t k = plan->k < most_hits ? plan->k : (uint32_t)most_hits;
-    for (uint32_t d = 0; b->linear && d < GX_SEGMENT_DOCS; ++d)
-        b->K[d] = GX_LINEAR_K;
     gx_status st = GX_ENOMEM;
     if (bound_segments(b)) {
         count_segments(s, b, plan);

@@ -3,7 +3,7 @@
  *   bounds of ranges by the heavy and the rare lists              a list at a time, in all segments
  *   segments go that cannot reach T with the light lists' bound of the whole segment
  *   bounds of ranges by the light lists, too
- *   of each segment that is left, ranges that reach T: scores     lists by falling greatest impact, a few
+ *   ranges that reach T, a group at a time: scores                lists by falling greatest impact, a few
  *                                                                 at a time; ranges below T are dropped
  */
 #include <string.h>
@@ -13,7 +13,8 @@
 #include "query/mask.h"
 
 #define LISTS_AT_A_TIME 4u
-#define FETCH_REST 2u /* after so many times the lines of all lists are fetched */
+
+_Static_assert(GX_BLOCK_MAX_BATCH <= GX_GROUP_SEGMENTS, "a batch's segments fit a group");
 
 /* ---- bounds ---- */
 
@@ -106,47 +107,26 @@ static void bound_light(const gx_cpu_searcher *s, gx_cpu_block_max_state *b)
     keep_segments(s, b, false);
 }
 
-/* ---- what scores are read from ---- */
+/* ---- the scores of a group of ranges ---- */
 
-/* Of dense lists [begin, end) which documents they have and where their tfs begin. */
-static inline void prefetch_bits(const gx_cpu_block_max_state *b, uint32_t segment, uint32_t begin, uint32_t end)
+/* What a step reads of a dense list: which documents it has and where their tfs begin. */
+static inline void prefetch_bits(const gx_cpu_block_max_state *b, uint32_t term)
 {
-    for (uint32_t i = begin; i < end; ++i) {
-        __builtin_prefetch(b->terms[i].list->bits + (size_t)segment * 4);
-        __builtin_prefetch(b->terms[i].list->starts + segment);
+    const gx_range_list *l = b->terms[term].list;
+    for (uint32_t i = 0; i < b->group.n_segments; ++i) {
+        gx_prefetch(l->bits + (size_t)b->group.segments[i] * 4);
+        gx_prefetch(l->starts + b->group.segments[i]);
     }
 }
 
-static inline void prefetch_tfs(const gx_cpu_block_max_state *b, uint32_t segment, uint32_t begin, uint32_t end)
+static inline void prefetch_tfs(const gx_cpu_block_max_state *b, uint32_t term)
 {
-    for (uint32_t i = begin; i < end; ++i) {
-        const gx_range_list *l = b->terms[i].list;
-        __builtin_prefetch(l->bytes + l->starts[segment]);
-        __builtin_prefetch(l->bytes + l->starts[segment] + 64);
+    const gx_range_list *l = b->terms[term].list;
+    for (uint32_t i = 0; i < b->group.n_segments; ++i) {
+        gx_prefetch(l->bytes + l->starts[b->group.segments[i]]);
+        gx_prefetch(l->bytes + l->starts[b->group.segments[i]] + 64);
     }
 }
-
-/* The lengths of the documents of ranges. */
-static inline void prefetch_lens(const gx_cpu_searcher *s, uint32_t segment, uint32_t ranges)
-{
-    const uint32_t *lens = gx_cpu_params_lens(s->params) + ((size_t)segment << GX_SEGMENT_SHIFT);
-    for (; ranges; ranges &= ranges - 1)
-        gx_prefetch(lens + (size_t)__builtin_ctz(ranges) * GX_RANGE_DOCS);
-}
-
-/* The postings of lists [begin, end) that are found by segment. */
-static inline void prefetch_postings(const gx_cpu_block_max_state *b, uint32_t segment, uint32_t live, uint32_t begin,
-                                     uint32_t end)
-{
-    for (uint32_t i = begin; i < end; ++i) {
-        const gx_range_list *l = b->terms[i].list;
-        const gx_segment_start *start = gx_range_list_start(l, segment);
-        if (start && start->ranges & live)
-            __builtin_prefetch((const char *)l->postings + (size_t)start->start * (l->wide ? 4 : 2));
-    }
-}
-
-/* ---- the scores of a segment's documents ---- */
 
 static inline void K_of(float *restrict K, const uint32_t *restrict lens, uint32_t n, gx_scorer norm)
 {
@@ -156,148 +136,173 @@ static inline void K_of(float *restrict K, const uint32_t *restrict lens, uint32
     }
 }
 
-/* K of the documents of n ranges. */
-static void find_K(gx_cpu_searcher *s, gx_cpu_block_max_state *b, uint32_t segment, const uint8_t *ranges, uint32_t n)
+/* K of the group's documents. */
+static void find_K(gx_cpu_searcher *s, gx_range_group *g)
 {
-    const uint32_t *lens = gx_cpu_params_lens(s->params) + ((size_t)segment << GX_SEGMENT_SHIFT);
-    const uint32_t first = segment << GX_SEGMENT_SHIFT, left = first < s->ix->n_docs ? s->ix->n_docs - first : 0;
-    for (uint32_t i = 0; i < n; ++i) {
-        const uint32_t begin = ranges[i] * GX_RANGE_DOCS;
-        if (begin + GX_RANGE_DOCS <= left)
-            K_of(b->K + begin, lens + begin, GX_RANGE_DOCS, s->norm);
-        else if (begin < left)
-            K_of(b->K + begin, lens + begin, left - begin, s->norm);
+    const uint32_t *lens = gx_cpu_params_lens(s->params), n_docs = s->ix->n_docs;
+    for (uint32_t i = 0; i < g->n; ++i) {
+        const uint32_t begin = g->ids[i] * GX_RANGE_DOCS;
+        if (begin < n_docs && n_docs - begin >= GX_RANGE_DOCS)
+            K_of(g->K[i], lens + begin, GX_RANGE_DOCS, s->norm);
+        else if (begin < n_docs)
+            K_of(g->K[i], lens + begin, n_docs - begin, s->norm);
     }
 }
 
-static inline void add_posting(gx_cpu_block_max_state *b, uint32_t live, const gx_range_term *t, uint32_t place,
+/* Add a posting to a segment's scores, if its range is in the group. */
+static inline void add_posting(gx_cpu_block_max_state *b, uint32_t segment, const gx_range_term *t, uint32_t docid,
                                uint32_t tf)
 {
-    const uint32_t d = place % GX_SEGMENT_DOCS;
-    if (live >> (d >> GX_RANGE_SHIFT) & 1)
-        b->scores[d] += gx_bm25_impact(t->w, tf, b->K[d]);
+    gx_range_group *g = &b->group;
+    const uint32_t range = docid % GX_SEGMENT_DOCS >> GX_RANGE_SHIFT, live = g->live[segment];
+    if (live >> range & 1) {
+        const uint32_t i = g->first[segment] + (uint32_t)__builtin_popcount(live & ((UINT32_C(1) << range) - 1));
+        const float K = b->linear ? GX_LINEAR_K : g->K[i][docid % GX_RANGE_DOCS];
+        g->scores[i][docid % GX_RANGE_DOCS] += gx_bm25_impact(t->w, tf, K);
+    }
 }
 
-/* Add the impacts of a list's postings from start on. */
-static void score_found(gx_cpu_block_max_state *b, uint32_t term, const gx_segment_start *start, uint32_t live)
+/* Add the impacts of the rare lists, and take their bounds out of `rest`. */
+static void score_rare(gx_cpu_block_max_state *b)
+{
+    gx_range_group *g = &b->group;
+    for (uint32_t i = 0; i < g->n_segments; ++i) {
+        uint16_t added[GX_SEGMENT_RANGES] = {0};
+        if (b->rare[g->segments[i]] == GX_BLOCK_MAX_NO_RUN)
+            continue;
+        for (uint32_t r = b->rare[g->segments[i]]; r != GX_BLOCK_MAX_NO_RUN; r = b->runs[r].next) {
+            const gx_posting_run *run = &b->runs[r];
+            const gx_range_term *t = &b->terms[run->term];
+            for (uint32_t x = run->begin; x < run->end; ++x)
+                add_posting(b, i, t, t->list->docids[x], t->list->tfs[x]);
+            add_rare(b, run, added);
+        }
+        uint16_t *rest = g->rest + g->first[i];
+        for (uint32_t left = g->live[i]; left; left &= left - 1, ++rest)
+            *rest = (uint16_t)(*rest - added[__builtin_ctz(left)]);
+    }
+}
+
+static void score_wide(gx_cpu_block_max_state *b, uint32_t term, const gx_range_hit *hits, uint32_t n)
+{
+    const gx_range_term *t = &b->terms[term];
+    gx_range_group *g = &b->group;
+    for (uint32_t i = 0; i < n; ++i) {
+        const gx_segment_start *start = hits[i].start;
+        const uint32_t first = g->first[hits[i].place], live = g->live[hits[i].place];
+        const gx_wide_posting *postings = t->list->postings;
+        for (uint32_t x = start->start; x < start[1].start; ++x)
+            add_posting(b, hits[i].place, t, postings[x], postings[x] >> GX_SEGMENT_SHIFT);
+        for (uint32_t left = hits[i].ranges; left; left &= left - 1) {
+            const uint32_t below = (left & -left) - 1;
+            const uint32_t bound =
+                t->bounds->ranges[start->start + (uint32_t)__builtin_popcount(start->ranges & below)];
+            uint16_t *rest = &g->rest[first + (uint32_t)__builtin_popcount(live & below)];
+            *rest = (uint16_t)(*rest - (bound * t->weight >> 8));
+        }
+    }
+}
+
+static void score_list(gx_cpu_block_max_state *b, uint32_t term, const gx_range_hit *hits, uint32_t n)
 {
     const gx_range_term *t = &b->terms[term];
     const gx_range_list *l = t->list;
-    const gx_range_scorer scorer = {t->w, b->linear, b->K};
-    const uint32_t begin = start->start, end = start[1].start;
-    const gx_narrow_posting *narrow = l->postings;
-    const gx_wide_posting *wide = l->postings;
-    if (t->impacts) {
-        b->kernels->add_linear(b->scores, narrow + begin, end - begin, live, t->impacts);
-    } else if (!l->wide) {
-        b->kernels->add_narrow(b->scores, narrow + begin, end - begin, live, &scorer);
+    if (term < b->n_dense) {
+        const gx_dense_rows rows = {l->bits, l->starts, l->bytes, t->bounds->ranges};
+        b->kernels->add_dense(&b->group, &rows, t->weight, t->w, b->linear);
+    } else if (l->wide) {
+        score_wide(b, term, hits, n);
+    } else if (t->impacts) {
+        b->kernels->add_linear(&b->group, &b->rows[term], hits, n, t->weight, t->impacts);
     } else {
-        for (uint32_t i = begin; i < end; ++i)
-            add_posting(b, live, t, wide[i], wide[i] >> GX_SEGMENT_SHIFT);
+        b->kernels->add_narrow(&b->group, &b->rows[term], hits, n, t->weight, t->w);
     }
 }
 
-/* Add the impacts of the rare lists, and their bounds. */
-static void score_rare(gx_cpu_block_max_state *b, uint32_t segment, uint32_t live, uint16_t *added)
+/* The next lists by falling greatest impact, at most LISTS_AT_A_TIME. Returns how many. */
+static uint32_t next_lists(const gx_cpu_block_max_state *b, uint32_t *dense, uint32_t *found, uint32_t *lists)
 {
-    for (uint32_t i = b->rare[segment]; i != GX_BLOCK_MAX_NO_RUN; i = b->runs[i].next) {
-        const gx_posting_run *run = &b->runs[i];
-        const gx_range_term *t = &b->terms[run->term];
-        for (uint32_t x = run->begin; x < run->end; ++x)
-            add_posting(b, live, t, t->list->docids[x], t->list->tfs[x]);
-        add_rare(b, run, added);
-    }
-}
-
-static void score_dense(gx_cpu_block_max_state *b, uint32_t term, size_t segment, const uint8_t *ranges, uint32_t n)
-{
-    const gx_range_list *l = b->terms[term].list;
-    const gx_range_scorer scorer = {b->terms[term].w, b->linear, b->K};
-    b->kernels->add_dense(b->scores, l->bits + segment * 4, l->bytes + l->starts[segment], ranges, n, &scorer);
-}
-
-/* The lists that are to be added to a segment's scores: the dense ones from the first number on, and those
- * that are found by segment from the second on. */
-typedef struct next_lists {
-    uint32_t dense, found;
-} next_lists;
-
-/* Add the impacts of the next few lists in n ranges, and their bounds. */
-static void score_few(gx_cpu_block_max_state *b, next_lists *next, uint32_t segment, uint32_t live,
-                      const uint8_t *ranges, uint32_t n, uint16_t *added)
-{
-    const uint8_t *rows[LISTS_AT_A_TIME];
-    uint16_t weights[LISTS_AT_A_TIME];
-    uint32_t n_rows = 0, n_found = 0, found[LISTS_AT_A_TIME];
-    while (n_rows + n_found < LISTS_AT_A_TIME && (next->dense < b->n_dense || next->found < b->n_found)) {
-        if (next->found == b->n_found ||
-            (next->dense < b->n_dense && b->terms[next->dense].rank < b->terms[next->found].rank)) {
-            score_dense(b, next->dense, segment, ranges, n);
-            weights[n_rows] = b->weights[next->dense];
-            rows[n_rows++] = b->of_ranges[next->dense++];
-        } else {
-            const uint32_t term = next->found++;
-            const gx_segment_start *start = gx_range_list_start(b->terms[term].list, segment);
-            if (!start || !(start->ranges & live))
-                continue;
-            score_found(b, term, start, live);
-            found[n_found++] = term;
-        }
-    }
-    b->kernels->sum_bounds(added, rows, weights, n_rows, (size_t)segment * GX_SEGMENT_RANGES, GX_SEGMENT_RANGES);
-    for (uint32_t i = 0; i < n_found; ++i)
-        add_found(b, found[i], (uint16_t(*)[GX_SEGMENT_RANGES])(void *)added, &segment, 1);
-}
-
-/* Add the impacts of all lists in n ranges, whose bounds are `rest`, and drop the ranges that cannot reach the
- * threshold any more, after a few lists each. Returns how many are left. */
-static uint32_t score_ranges(gx_cpu_searcher *s, gx_cpu_block_max_state *b, uint32_t segment, uint16_t *rest,
-                             uint32_t live, uint8_t *ranges, uint32_t n)
-{
-    const gx_range_limit limit = {s->best.threshold, b->unit, b->n_terms};
-    next_lists next = {0, b->n_dense};
-    uint16_t added[GX_SEGMENT_RANGES] = {0};
-    if (b->rare[segment] != GX_BLOCK_MAX_NO_RUN) {
-        score_rare(b, segment, live, added);
-        for (uint32_t j = 0; j < GX_SEGMENT_RANGES; ++j)
-            rest[j] = (uint16_t)(rest[j] - added[j]);
-    }
-    for (uint32_t times = 0; n && (next.dense < b->n_dense || next.found < b->n_found || !times); ++times) {
-        if (times == FETCH_REST) { /* few segments need all lists */
-            prefetch_bits(b, segment, b->first_dense, b->n_dense);
-            prefetch_tfs(b, segment, b->first_dense, b->n_dense);
-            prefetch_postings(b, segment, live, b->first_found, b->n_found);
-        }
-        score_few(b, &next, segment, live, ranges, n, added);
-        for (uint32_t j = 0; j < GX_SEGMENT_RANGES; ++j)
-            rest[j] = (uint16_t)(rest[j] - added[j]);
-        live = b->kernels->keep(b->scores, ranges, &n, rest, &limit);
+    uint32_t n = 0;
+    for (; n < LISTS_AT_A_TIME && (*dense < b->n_dense || *found < b->n_found); ++n) {
+        const bool is_found =
+            *dense == b->n_dense || (*found < b->n_found && b->terms[*found].rank < b->terms[*dense].rank);
+        lists[n] = is_found ? (*found)++ : (*dense)++;
     }
     return n;
 }
 
-static void score_segment(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan, uint32_t segment,
-                          uint16_t *sums, uint32_t live)
+/* Add the impacts of all lists, and drop the ranges that cannot reach the threshold any more after a few lists each. */
+static void score_lists(gx_cpu_searcher *s, gx_cpu_block_max_state *b)
 {
-    uint8_t ranges[GX_SEGMENT_RANGES];
-    uint32_t n = 0;
-    live &= b->kernels->reach(sums, gx_block_max_least_sum(b, gx_block_max_bar(s, b), b->n_terms));
-    for (uint32_t left = live; left; left &= left - 1)
-        ranges[n++] = (uint8_t)__builtin_ctz(left);
-    if (n == 0)
-        return;
-    if (!b->linear)
-        find_K(s, b, segment, ranges, n);
-    n = score_ranges(s, b, segment, sums, live, ranges, n);
+    const gx_range_limit limit = {s->best.threshold, b->unit, b->n_terms};
+    gx_range_hit hits[LISTS_AT_A_TIME][GX_GROUP_SEGMENTS];
+    uint32_t lists[2][LISTS_AT_A_TIME], n_hits[LISTS_AT_A_TIME], dense = 0, found = b->n_dense;
+    uint32_t n = next_lists(b, &dense, &found, lists[0]), n_next;
     for (uint32_t i = 0; i < n; ++i) {
-        uint32_t *scores = b->scores + ranges[i] * GX_RANGE_DOCS;
-        const uint32_t first = (segment << GX_SEGMENT_SHIFT) + ranges[i] * GX_RANGE_DOCS;
-        for (uint32_t left = b->kernels->best_of(scores, s->best.threshold); left; left &= left - 1) {
-            const uint32_t d = (uint32_t)__builtin_ctz(left);
-            if (!plan->mask || gx_mask_has(plan->mask, first + d))
-                gx_cpu_best_add(&s->best, scores[d], first + d);
+        if (lists[0][i] < b->n_dense)
+            prefetch_bits(b, lists[0][i]);
+    }
+    for (uint32_t step = 0; b->group.n && n; ++step, n = n_next) {
+        const uint32_t *now = lists[step % 2], *next = lists[(step + 1) % 2];
+        n_next = next_lists(b, &dense, &found, lists[(step + 1) % 2]);
+        for (uint32_t i = 0; i < n; ++i) {
+            if (now[i] < b->n_dense)
+                prefetch_tfs(b, now[i]);
+            else
+                n_hits[i] = b->kernels->find(&b->group, &b->rows[now[i]], hits[i]);
         }
-        memset(scores, 0, GX_RANGE_DOCS * sizeof *scores);
+        for (uint32_t i = 0; i < n_next; ++i) {
+            if (next[i] < b->n_dense)
+                prefetch_bits(b, next[i]);
+        }
+        for (uint32_t i = 0; i < n; ++i)
+            score_list(b, now[i], hits[i], n_hits[i]);
+        b->kernels->keep(&b->group, &limit, b->linear);
+    }
+}
+
+/* Score the group's ranges, and empty it. The next one may have twice as many: the first ones make the threshold rise,
+ * and more ranges at a time are read faster. */
+static void score_group(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan)
+{
+    gx_range_group *g = &b->group;
+    if (g->n == 0)
+        return;
+    memset(g->scores, 0, g->n * sizeof *g->scores);
+    if (!b->linear)
+        find_K(s, g);
+    if (b->n_runs)
+        score_rare(b);
+    score_lists(s, b);
+    for (uint32_t i = 0; i < g->n; ++i) {
+        for (uint32_t left = b->kernels->best_of(g->scores[i], s->best.threshold); left; left &= left - 1) {
+            const uint32_t d = (uint32_t)__builtin_ctz(left), docid = g->ids[i] * GX_RANGE_DOCS + d;
+            if (!plan->mask || gx_mask_has(plan->mask, docid))
+                gx_cpu_best_add(&s->best, g->scores[i][d], docid);
+        }
+    }
+    g->n = g->n_segments = 0;
+    b->max_ranges = 2 * b->max_ranges < GX_GROUP_RANGES ? 2 * b->max_ranges : GX_GROUP_RANGES;
+}
+
+/* The ranges of the batch's i-th segment that may reach the threshold go to the group. */
+static void add_to_group(gx_cpu_searcher *s, gx_cpu_block_max_state *b, uint32_t i)
+{
+    const uint32_t least = gx_block_max_least_sum(b, gx_block_max_bar(s, b), b->n_terms);
+    const uint32_t live = b->live[i] & b->kernels->reach(b->batch_sums[i], least);
+    const uint32_t *lens = b->linear ? NULL : gx_cpu_params_lens(s->params);
+    gx_range_group *g = &b->group;
+    if (!live)
+        return;
+    g->segments[g->n_segments] = b->batch[i];
+    g->live[g->n_segments] = live;
+    g->first[g->n_segments++] = g->n;
+    for (uint32_t left = live; left; left &= left - 1) {
+        const uint32_t range = (uint32_t)__builtin_ctz(left), id = b->batch[i] * GX_SEGMENT_RANGES + range;
+        if (lens)
+            gx_prefetch(lens + (size_t)id * GX_RANGE_DOCS);
+        g->rest[g->n] = b->batch_sums[i][range];
+        g->ids[g->n++] = id;
     }
 }
 
@@ -316,16 +321,10 @@ void gx_block_max_batch(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_
     }
     bound_heavy(s, b);
     bound_light(s, b);
-    for (uint32_t i = 0; i < b->n_batch + 2; ++i) { /* what a segment needs is fetched before */
-        if (i < b->n_batch)
-            prefetch_bits(b, b->batch[i], 0, b->first_dense);
-        if (i >= 1 && i - 1 < b->n_batch) {
-            if (!b->linear)
-                prefetch_lens(s, b->batch[i - 1], b->live[i - 1]);
-            prefetch_tfs(b, b->batch[i - 1], 0, b->first_dense);
-            prefetch_postings(b, b->batch[i - 1], b->live[i - 1], b->n_dense, b->first_found);
-        }
-        if (i >= 2)
-            score_segment(s, b, plan, b->batch[i - 2], b->batch_sums[i - 2], b->live[i - 2]);
+    for (uint32_t i = 0; i < b->n_batch; ++i) {
+        if (b->group.n + GX_SEGMENT_RANGES > b->max_ranges)
+            score_group(s, b, plan);
+        add_to_group(s, b, i);
     }
+    score_group(s, b, plan);
 }

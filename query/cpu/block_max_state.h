@@ -18,8 +18,6 @@
 #define GX_BLOCK_MAX_TFS 256u  /* impacts of a linear scorer are looked up for tfs below */
 #define GX_BLOCK_MAX_NO_RUN UINT32_MAX
 
-#define GX_BLOCK_MAX_FIRST 12u /* lists whose postings are fetched before the segment is scored */
-
 typedef struct gx_range_term {
     const gx_range_list *list;
     const gx_range_bounds *bounds;
@@ -41,8 +39,6 @@ struct gx_cpu_block_max_state {
     uint32_t n_segments, n_terms, max_terms, unit;
     uint32_t n_dense, n_found;         /* terms[0, n_dense) are dense, [n_dense, n_found) are found by segment */
     uint32_t heavy_dense, heavy_found; /* terms[0, heavy_dense) and [n_dense, heavy_found) are heavy */
-    uint32_t first_dense, first_found; /* terms[0, first_dense) and [n_dense, first_found) have the greatest ub, and
-                                        * are GX_BLOCK_MAX_FIRST at most */
     bool linear;
     double factor;        /* of the threshold, for bounds; 1: a range is left out only if it cannot reach it */
     uint32_t least;       /* units: segments with smaller bounds are out of the plan's budget */
@@ -66,8 +62,8 @@ struct gx_cpu_block_max_state {
      * bounds of those */
     uint32_t n_batch, batch[GX_BLOCK_MAX_BATCH], live[GX_BLOCK_MAX_BATCH];
     _Alignas(64) uint16_t batch_sums[GX_BLOCK_MAX_BATCH][GX_SEGMENT_RANGES];
-    _Alignas(64) uint32_t scores[GX_SEGMENT_DOCS]; /* accumulators, all 0 between segments */
-    _Alignas(64) float K[GX_SEGMENT_DOCS];
+    gx_range_group group; /* ranges of the batch that are scored together */
+    uint32_t max_ranges;  /* of the group; grows during a search */
 };
 
 /* The least sum of n lists' bounds that can belong to a score of T. */

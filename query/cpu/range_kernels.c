@@ -2,6 +2,21 @@
 
 #include <string.h>
 
+#include "engine/prefetch.h"
+
+/* The bits before a range of a segment. */
+#define ONES UINT64_MAX
+#define BELOW(i) ((UINT64_C(1) << 8 * (i)) - 1)
+#define BELOW8(...)                                                                                                    \
+    {__VA_ARGS__ BELOW(0)}, {__VA_ARGS__ BELOW(1)}, {__VA_ARGS__ BELOW(2)}, {__VA_ARGS__ BELOW(3)},                    \
+        {__VA_ARGS__ BELOW(4)}, {__VA_ARGS__ BELOW(5)}, {__VA_ARGS__ BELOW(6)},                                        \
+    {                                                                                                                  \
+        __VA_ARGS__ BELOW(7)                                                                                           \
+    }
+#define NONE
+static const uint64_t bits_before[GX_SEGMENT_RANGES][4] = {BELOW8(NONE), BELOW8(ONES, ), BELOW8(ONES, ONES, ),
+                                                           BELOW8(ONES, ONES, ONES, )};
+
 #define KERNELS portable
 #define VECTOR 1
 #include "query/cpu/range_kernels_body.h"

@@ -21,6 +21,8 @@
 #define GX_TILE_SHIFT (GX_SEGMENT_SHIFT + 3u)
 #define GX_TILE_DOCS (1u << GX_TILE_SHIFT)
 #define GX_TILE_SEGMENTS (GX_TILE_DOCS / GX_SEGMENT_DOCS)
+#define GX_GROUP_RANGES 512u  /* that are scored together, at most */
+#define GX_GROUP_SEGMENTS 64u /* and in so many segments */
 
 /* A posting of a common or a sparse list: the document's place in its segment, and tf << GX_SEGMENT_SHIFT.
  * A list whose tfs are all below 256 has postings of 16 bits. */
@@ -32,14 +34,23 @@ typedef struct gx_segment_start {
     uint32_t start, ranges;
 } gx_segment_start;
 
-/* Where a common or a sparse list's bounds of ranges are. */
+/* Where a common or a sparse list's bounds of ranges and its postings are. */
 typedef struct gx_range_rows {
     const gx_segment_start *segments; /* common: one a segment, sparse: one a segment that has postings, and the end */
-    const uint8_t *present;           /* sparse: a bit a segment that has postings, a byte a tile */
+    const uint8_t *present;           /* sparse: a bit a segment that has postings, a byte a tile; common: NULL */
     const uint32_t *tiles;            /* sparse: starts before each tile */
     const uint8_t *bounds;            /* those of segment s's ranges are at s's start, one after another; readable
                                        * 32 bytes past the end */
+    const void *postings;             /* gx_narrow_posting, or gx_wide_posting where the list is wide */
+    bool wide;
 } gx_range_rows;
+
+/* A dense list: see ranges.h. */
+typedef struct gx_dense_rows {
+    const uint64_t *bits;
+    const uint32_t *starts;
+    const uint8_t *tfs, *bounds;
+} gx_dense_rows;
 
 /* What a range must reach: the k-th best score so far, for lists whose bounds are sums of units, each sum less than
  * `slack` units and `slack` too low (block_max.c). */
@@ -47,12 +58,25 @@ typedef struct gx_range_limit {
     uint32_t threshold, unit, slack;
 } gx_range_limit;
 
-/* What turns tfs into impacts (bm25.h). */
-typedef struct gx_range_scorer {
-    float w;
-    bool linear;    /* K is GX_LINEAR_K */
-    const float *K; /* [GX_SEGMENT_DOCS] of the segment's documents, if not linear */
-} gx_range_scorer;
+/* Ranges of some segments that are scored together, by rising docid. The i-th of them is range ids[i] %
+ * GX_SEGMENT_RANGES of segment ids[i] / GX_SEGMENT_RANGES, so that its first document is ids[i] * GX_RANGE_DOCS. */
+typedef struct gx_range_group {
+    uint32_t n, n_segments;
+    uint32_t segments[GX_GROUP_SEGMENTS]; /* those of which a range is left */
+    uint32_t live[GX_GROUP_SEGMENTS];     /* a bit each of the segment's ranges in the group */
+    uint32_t first[GX_GROUP_SEGMENTS];    /* the place in the group of the first of them */
+    uint32_t ids[GX_GROUP_RANGES];
+    uint16_t rest[GX_GROUP_RANGES]; /* bounds of what is still to be added, in units */
+    _Alignas(64) uint32_t scores[GX_GROUP_RANGES][GX_RANGE_DOCS];
+    _Alignas(64) float K[GX_GROUP_RANGES][GX_RANGE_DOCS]; /* of bm25.h; unless the scorer is linear */
+} gx_range_group;
+
+/* A segment of a group in which a list has postings of the group's ranges. */
+typedef struct gx_range_hit {
+    const gx_segment_start *start;
+    uint32_t place;  /* of the segment in the group */
+    uint32_t ranges; /* those of the group that have postings */
+} gx_range_hit;
 
 typedef struct gx_range_kernels {
     /* sums[i] = the sum over lists l of rows[l][at + i] * weights[l] >> 8, for i < n, a multiple of 32. No
@@ -74,22 +98,24 @@ typedef struct gx_range_kernels {
     /* Bit i: sums[i] >= least, for i < 32. */
     uint32_t (*reach)(const uint16_t *sums, uint32_t least);
 
-    /* Add the impacts of a dense list in n ranges of a segment: bits[4] has its documents, tfs[] theirs
-     * in order, readable 8 bytes past the end, and scores[GX_SEGMENT_DOCS] the sums. */
-    void (*add_dense)(uint32_t *scores, const uint64_t *bits, const uint8_t *tfs, const uint8_t *ranges, uint32_t n,
-                      const gx_range_scorer *scorer);
+    /* Add the impacts of a dense list to the group's scores, and take its bounds out of `rest`. w is the list's; if
+     * linear, K is GX_LINEAR_K. tfs are readable 8 bytes past the end. */
+    void (*add_dense)(gx_range_group *g, const gx_dense_rows *list, uint32_t weight, float w, bool linear);
 
-    /* Of *n ranges, keep those that can reach the threshold: range r, if a score of it (below 2^31) is at least
-     * threshold - (rest[r] + slack) * unit - slack, where rest[r] bounds what is still to be added. The scores of
-     * the others become 0. Returns a bit each of the ranges that are left. */
-    uint32_t (*keep)(uint32_t *scores, uint8_t *ranges, uint32_t *n, const uint16_t *rest, const gx_range_limit *limit);
+    /* The segments in which a common or a sparse list has postings of the group's ranges: hits[GX_GROUP_SEGMENTS].
+     * Their postings are prefetched. Returns their number. */
+    uint32_t (*find)(const gx_range_group *g, const gx_range_rows *list, gx_range_hit *hits);
 
-    /* As add_dense, of n narrow postings, those in the ranges of `live` alone; linear: impacts[tf]
-     * has the impacts. The postings are readable 32 bytes past the end. */
-    void (*add_linear)(uint32_t *scores, const gx_narrow_posting *postings, uint32_t n, uint32_t live,
-                       const uint32_t *impacts);
-    void (*add_narrow)(uint32_t *scores, const gx_narrow_posting *postings, uint32_t n, uint32_t live,
-                       const gx_range_scorer *scorer);
+    /* As add_dense, of a narrow list in n segments that were found. Linear: impacts[tf] has the impacts. The postings
+     * are readable 32 bytes past the end. */
+    void (*add_linear)(gx_range_group *g, const gx_range_rows *list, const gx_range_hit *hits, uint32_t n,
+                       uint32_t weight, const uint32_t *impacts);
+    void (*add_narrow)(gx_range_group *g, const gx_range_rows *list, const gx_range_hit *hits, uint32_t n,
+                       uint32_t weight, float w);
+
+    /* Keep the ranges that can reach the threshold: range i, if a score of it (below 2^31) is at least threshold -
+     * (rest[i] + slack) * unit - slack. Linear: K is not kept. */
+    void (*keep)(gx_range_group *g, const gx_range_limit *limit, bool linear);
 
     /* Bit i: scores[i] >= least, for the documents of a range. */
     uint32_t (*best_of)(const uint32_t *scores, uint32_t least);

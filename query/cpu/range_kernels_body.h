@@ -189,43 +189,34 @@ static void NAME(add_sparse)(uint16_t (*sums)[GX_SEGMENT_RANGES], const uint32_t
 
 /* ---- scores ---- */
 
-/* What a score must be above, for each range. */
-static inline void NAME(find_least)(int32_t *least, const uint16_t *rest, const gx_range_limit *limit)
+/* What a score must be above. */
+static inline int32_t NAME(least_of)(uint32_t rest, const gx_range_limit *limit)
 {
-    for (uint32_t i = 0; i < GX_SEGMENT_RANGES; ++i) {
-        const uint32_t most = (rest[i] + limit->slack) * limit->unit + limit->slack; /* below 2^32: units are small */
-        least[i] = most < limit->threshold ? (int32_t)(limit->threshold - 1 - most) : -1;
-    }
+    const uint32_t most = (rest + limit->slack) * limit->unit + limit->slack; /* below 2^32: units are small */
+    return most < limit->threshold ? (int32_t)(limit->threshold - 1 - most) : -1;
 }
 
-#if VECTOR > 1
-/* The documents of a range in a dense list, and where their tfs begin. */
+/* The documents of a range in a dense list, a bit each, and where their tfs begin. */
 typedef struct NAME(range_members) {
     uint32_t members;
     const uint8_t *tfs;
 } NAME(range_members);
 
-typedef struct NAME(dense_segment) {
-    const uint64_t *bits;
-    const uint8_t *tfs;
-    uint32_t before[4]; /* documents before each word */
-} NAME(dense_segment);
-
-static inline NAME(dense_segment) NAME(open_segment)(const uint64_t *bits, const uint8_t *tfs)
+static inline NAME(range_members) NAME(members_of)(const gx_dense_rows *l, uint32_t id)
 {
-    NAME(dense_segment) s = {bits, tfs, {0}};
-    for (uint32_t i = 1; i < 4; ++i)
-        s.before[i] = s.before[i - 1] + (uint32_t)__builtin_popcountll(bits[i - 1]);
-    return s;
+    const uint64_t *bits = l->bits + (size_t)(id / GX_SEGMENT_RANGES) * 4, *in = bits_before[id % GX_SEGMENT_RANGES];
+    const int before = __builtin_popcountll(bits[0] & in[0]) + __builtin_popcountll(bits[1] & in[1]) +
+                       __builtin_popcountll(bits[2] & in[2]) + __builtin_popcountll(bits[3] & in[3]);
+    return (NAME(range_members)){bits[id % GX_SEGMENT_RANGES / 8] >> id % 8 * 8 & 255,
+                                 l->tfs + l->starts[id / GX_SEGMENT_RANGES] + before};
 }
 
-static inline NAME(range_members) NAME(members_of)(const NAME(dense_segment) * s, uint32_t range)
+static inline void NAME(take_bound)(gx_range_group *g, uint32_t i, const uint8_t *bounds, uint32_t weight)
 {
-    const uint64_t word = s->bits[range / 8], below = (UINT64_C(1) << range % 8 * 8) - 1;
-    return (NAME(range_members)){word >> range % 8 * 8 & 255,
-                                 s->tfs + s->before[range / 8] + (uint32_t)__builtin_popcountll(word & below)};
+    g->rest[i] = (uint16_t)(g->rest[i] - (bounds[g->ids[i]] * weight >> 8));
 }
 
+#if VECTOR > 1
 /* A byte permutation brings each tf to its document's place, 0 to the others. */
 static inline __m128i NAME(place)(NAME(range_members) m)
 {
@@ -233,61 +224,53 @@ static inline __m128i NAME(place)(NAME(range_members) m)
                             _mm_loadl_epi64((const __m128i *)(const void *)&places[m.members]));
 }
 
-/* K NULL: w has been divided by GX_LINEAR_K, a power of two. */
-static inline void NAME(add_range)(uint32_t *scores, NAME(range_members) m, __m256 w, const float *K)
+/* linear: w has been divided by GX_LINEAR_K, a power of two. */
+static inline void NAME(add_range)(gx_range_group *g, uint32_t i, const gx_dense_rows *l, float w, bool linear)
 {
-    const __m256i tf = _mm256_cvtepu8_epi32(NAME(place)(m));
-    const __m256 f = _mm256_cvtepi32_ps(tf), product = _mm256_mul_ps(w, f);
-    const __m256 x = K ? _mm256_div_ps(product, _mm256_add_ps(f, _mm256_loadu_ps(K))) : product;
+    const __m256i tf = _mm256_cvtepu8_epi32(NAME(place)(NAME(members_of)(l, g->ids[i])));
+    const __m256 f = _mm256_cvtepi32_ps(tf), product = _mm256_mul_ps(_mm256_set1_ps(w), f);
+    const __m256 x = linear ? product : _mm256_div_ps(product, _mm256_add_ps(f, _mm256_load_ps(g->K[i])));
     const __m256i impact = _mm256_and_si256(_mm256_max_epi32(_mm256_cvtps_epi32(x), _mm256_set1_epi32(1)),
                                             _mm256_cmpgt_epi32(tf, _mm256_setzero_si256()));
-    __m256i *to = (__m256i *)(void *)scores;
-    _mm256_storeu_si256(to, _mm256_add_epi32(_mm256_loadu_si256(to), impact));
+    __m256i *to = (__m256i *)(void *)g->scores[i];
+    _mm256_store_si256(to, _mm256_add_epi32(_mm256_load_si256(to), impact));
 }
 
 #if VECTOR == 64
-/* Two ranges. */
-static inline void NAME(add_ranges)(uint32_t *scores, const NAME(dense_segment) * s, const uint8_t *ranges, __m512 w,
-                                    const float *K)
+/* Ranges i and i + 1. */
+static inline void NAME(add_ranges)(gx_range_group *g, uint32_t i, const gx_dense_rows *l, float w, bool linear)
 {
-    const uint32_t a = ranges[0], b = ranges[1];
-    const __m128i both = _mm_unpacklo_epi64(NAME(place)(NAME(members_of)(s, a)), NAME(place)(NAME(members_of)(s, b)));
-    const __m512i tf = _mm512_cvtepu8_epi32(both);
-    const __m512 f = _mm512_cvtepi32_ps(tf), product = _mm512_mul_ps(w, f);
-    __m512 x = product;
-    if (K) {
-        const __m512 K_a = _mm512_castps256_ps512(_mm256_loadu_ps(K + a * 8));
-        x = _mm512_div_ps(product, _mm512_add_ps(f, _mm512_insertf32x8(K_a, _mm256_loadu_ps(K + b * 8), 1)));
-    }
+    const __m128i a = NAME(place)(NAME(members_of)(l, g->ids[i])), b = NAME(place)(NAME(members_of)(l, g->ids[i + 1]));
+    const __m512i tf = _mm512_cvtepu8_epi32(_mm_unpacklo_epi64(a, b));
+    const __m512 f = _mm512_cvtepi32_ps(tf), product = _mm512_mul_ps(_mm512_set1_ps(w), f);
+    const __m512 x = linear ? product : _mm512_div_ps(product, _mm512_add_ps(f, _mm512_load_ps(g->K[i])));
     const __m512i impact =
         _mm512_maskz_max_epi32(_mm512_test_epi32_mask(tf, tf), _mm512_cvtps_epi32(x), _mm512_set1_epi32(1));
-    __m256i *to_a = (__m256i *)(void *)(scores + a * 8), *to_b = (__m256i *)(void *)(scores + b * 8);
-    _mm256_storeu_si256(to_a, _mm256_add_epi32(_mm256_loadu_si256(to_a), _mm512_castsi512_si256(impact)));
-    _mm256_storeu_si256(to_b, _mm256_add_epi32(_mm256_loadu_si256(to_b), _mm512_extracti64x4_epi64(impact, 1)));
+    _mm512_store_si512(g->scores[i], _mm512_add_epi32(_mm512_load_si512(g->scores[i]), impact));
 }
 #endif
 
-static inline void NAME(add_each)(uint32_t *scores, const NAME(dense_segment) * s, const uint8_t *ranges, uint32_t n,
-                                  float w, const float *K)
+static inline void NAME(add_each)(gx_range_group *g, const gx_dense_rows *l, uint32_t weight, float w, bool linear)
 {
+    const uint32_t n = g->n;
     uint32_t i = 0;
 #if VECTOR == 64
     for (; i + 1 < n; i += 2)
-        NAME(add_ranges)(scores, s, ranges + i, _mm512_set1_ps(w), K);
+        NAME(add_ranges)(g, i, l, w, linear);
 #endif
     for (; i < n; ++i)
-        NAME(add_range)
-    (scores + ranges[i] * 8, NAME(members_of)(s, ranges[i]), _mm256_set1_ps(w), K ? K + ranges[i] * 8 : NULL);
+        NAME(add_range)(g, i, l, w, linear);
+    for (i = 0; i < n; ++i)
+        NAME(take_bound)(g, i, l->bounds, weight);
 }
 
-static void NAME(add_dense)(uint32_t *scores, const uint64_t *bits, const uint8_t *tfs, const uint8_t *ranges,
-                            uint32_t n, const gx_range_scorer *scorer)
+static void NAME(add_dense)(gx_range_group *g, const gx_dense_rows *list, uint32_t weight, float w, bool linear)
 {
-    const NAME(dense_segment) s = NAME(open_segment)(bits, tfs);
-    if (scorer->linear)
-        NAME(add_each)(scores, &s, ranges, n, scorer->w * (1 / GX_LINEAR_K), NULL);
+    const gx_dense_rows l = *list;
+    if (linear)
+        NAME(add_each)(g, &l, weight, w * (1 / GX_LINEAR_K), true);
     else
-        NAME(add_each)(scores, &s, ranges, n, scorer->w, scorer->K);
+        NAME(add_each)(g, &l, weight, w, false);
 }
 
 /* Which of n postings, 16 of them at most, are in the ranges of live: bit 2 i for the i-th. */
@@ -312,59 +295,28 @@ static uint32_t NAME(best_of)(const uint32_t *scores, uint32_t least)
     return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(less)) & 255;
 }
 
-static uint32_t NAME(keep)(uint32_t *scores, uint8_t *ranges, uint32_t *n, const uint16_t *rest,
-                           const gx_range_limit *limit)
+static inline bool NAME(reaches)(const uint32_t *scores, int32_t least)
 {
-    int32_t least[GX_SEGMENT_RANGES];
-    uint32_t kept = 0, live = 0;
-    NAME(find_least)(least, rest, limit);
-    for (uint32_t i = 0; i < *n; ++i) {
-        const uint32_t range = ranges[i];
-        __m256i *of = (__m256i *)(void *)(scores + range * 8);
-        const __m256i score = _mm256_loadu_si256(of), need = _mm256_set1_epi32(least[range]);
-        const bool reaches = !_mm256_testz_si256(_mm256_set1_epi32(-1), _mm256_cmpgt_epi32(score, need));
-        _mm256_storeu_si256(of, _mm256_and_si256(score, _mm256_set1_epi32(-(int)reaches)));
-        ranges[kept] = (uint8_t)range;
-        kept += reaches;
-        live |= (uint32_t)reaches << range;
-    }
-    *n = kept;
-    return live;
-}
-#else
-static uint32_t NAME(keep)(uint32_t *scores, uint8_t *ranges, uint32_t *n, const uint16_t *rest,
-                           const gx_range_limit *limit)
-{
-    int32_t least[GX_SEGMENT_RANGES];
-    uint32_t kept = 0, live = 0;
-    NAME(find_least)(least, rest, limit);
-    for (uint32_t i = 0; i < *n; ++i) {
-        uint32_t *of = scores + ranges[i] * GX_RANGE_DOCS, most = 0;
-        for (uint32_t d = 0; d < GX_RANGE_DOCS; ++d)
-            most = of[d] > most ? of[d] : most;
-        if ((int32_t)most > least[ranges[i]]) {
-            live |= UINT32_C(1) << ranges[i];
-            ranges[kept++] = ranges[i];
-        } else {
-            memset(of, 0, GX_RANGE_DOCS * sizeof *of);
-        }
-    }
-    *n = kept;
-    return live;
+    const __m256i more =
+        _mm256_cmpgt_epi32(_mm256_load_si256((const __m256i *)(const void *)scores), _mm256_set1_epi32(least));
+    return !_mm256_testz_si256(more, more);
 }
 
-static void NAME(add_dense)(uint32_t *scores, const uint64_t *bits, const uint8_t *tfs, const uint8_t *ranges,
-                            uint32_t n, const gx_range_scorer *scorer)
+static inline void NAME(move)(void *to, const void *from)
 {
-    for (uint32_t word = 0, next = 0; word < 4; ++word) {
-        uint64_t live = 0;
-        for (; next < n && ranges[next] / 8 == word; ++next)
-            live |= UINT64_C(255) << ranges[next] % 8 * 8;
-        for (uint64_t left = bits[word]; left; left &= left - 1, ++tfs) {
-            const uint32_t d = word * 64 + (uint32_t)__builtin_ctzll(left);
-            if (live >> d % 64 & 1)
-                scores[d] += gx_bm25_impact(scorer->w, *tfs, scorer->linear ? GX_LINEAR_K : scorer->K[d]);
+    _mm256_store_si256(to, _mm256_load_si256(from));
+}
+#else
+static void NAME(add_dense)(gx_range_group *g, const gx_dense_rows *list, uint32_t weight, float w, bool linear)
+{
+    for (uint32_t i = 0; i < g->n; ++i) {
+        const NAME(range_members) m = NAME(members_of)(list, g->ids[i]);
+        const uint8_t *tfs = m.tfs;
+        for (uint32_t left = m.members; left; left &= left - 1, ++tfs) {
+            const uint32_t d = (uint32_t)__builtin_ctz(left);
+            g->scores[i][d] += gx_bm25_impact(w, *tfs, linear ? GX_LINEAR_K : g->K[i][d]);
         }
+        NAME(take_bound)(g, i, list->bounds, weight);
     }
 }
 
@@ -384,34 +336,131 @@ static uint32_t NAME(best_of)(const uint32_t *scores, uint32_t least)
         bits |= (uint32_t)(scores[i] >= least) << i;
     return bits;
 }
+
+static inline bool NAME(reaches)(const uint32_t *scores, int32_t least)
+{
+    uint32_t most = 0;
+    for (uint32_t d = 0; d < GX_RANGE_DOCS; ++d)
+        most = scores[d] > most ? scores[d] : most;
+    return (int32_t)most > least;
+}
+
+static inline void NAME(move)(void *to, const void *from)
+{
+    memmove(to, from, GX_RANGE_DOCS * sizeof(uint32_t));
+}
 #endif
 
-static void NAME(add_linear)(uint32_t *scores, const gx_narrow_posting *postings, uint32_t n, uint32_t live,
-                             const uint32_t *impacts)
+static uint32_t NAME(find)(const gx_range_group *g, const gx_range_rows *list, gx_range_hit *hits)
 {
-    for (uint32_t at = 0; at < n; at += 16) {
-        for (uint32_t left = NAME(live_of)(postings + at, n - at, live); left; left &= left - 1) {
-            const gx_narrow_posting p = postings[at + (uint32_t)__builtin_ctz(left) / BITS_A_POSTING];
-            scores[p % GX_SEGMENT_DOCS] += impacts[p >> GX_SEGMENT_SHIFT];
+    const gx_range_rows l = *list;
+    const uint32_t shift = l.wide ? 2 : 1;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->n_segments; ++i) {
+        const uint32_t segment = g->segments[i];
+        const gx_segment_start *start = l.segments + segment;
+        uint32_t all = UINT32_MAX;
+        if (l.present) {
+            const uint32_t tile = segment / GX_TILE_SEGMENTS, bit = 1u << segment % GX_TILE_SEGMENTS;
+            const uint32_t present = l.present[tile];
+            start = l.segments + l.tiles[tile] + (uint32_t)__builtin_popcount(present & (bit - 1));
+            all = present & bit ? UINT32_MAX : 0;
         }
+        const uint32_t ranges = start->ranges & g->live[i] & all;
+        hits[n] = (gx_range_hit){start, i, ranges};
+        n += ranges != 0;
+    }
+    for (uint32_t i = 0; i < n; ++i)
+        gx_prefetch((const char *)l.postings + ((size_t)hits[i].start->start << shift));
+    return n;
+}
+
+/* Of a segment, whose ranges in the group are `live`, the place of a range. */
+static inline uint32_t NAME(slot_of)(uint32_t first, uint32_t live, uint32_t range)
+{
+    return first + (uint32_t)__builtin_popcount(live & ((UINT32_C(1) << range) - 1));
+}
+
+/* Take the bounds of a list's ranges out of `rest`. */
+static inline void NAME(take_bounds)(gx_range_group *g, const gx_range_hit *h, const uint8_t *bounds, uint32_t weight)
+{
+    const uint32_t first = g->first[h->place], live = g->live[h->place], ranges = h->start->ranges;
+    for (uint32_t left = h->ranges; left; left &= left - 1) {
+        const uint32_t below = (left & -left) - 1;
+        uint16_t *rest = &g->rest[first + (uint32_t)__builtin_popcount(live & below)];
+        const uint32_t bound = bounds[h->start->start + (uint32_t)__builtin_popcount(ranges & below)];
+        *rest = (uint16_t)(*rest - (bound * weight >> 8));
     }
 }
 
-static void NAME(add_narrow)(uint32_t *scores, const gx_narrow_posting *postings, uint32_t n, uint32_t live,
-                             const gx_range_scorer *scorer)
+static inline void NAME(add_postings)(gx_range_group *g, const gx_range_rows *list, const gx_range_hit *h,
+                                      uint32_t weight, const uint32_t *impacts, float w)
 {
+    const gx_narrow_posting *postings = (const gx_narrow_posting *)list->postings + h->start->start;
+    const uint32_t n = h->start[1].start - h->start->start, first = g->first[h->place], live = g->live[h->place];
     for (uint32_t at = 0; at < n; at += 16) {
         for (uint32_t left = NAME(live_of)(postings + at, n - at, live); left; left &= left - 1) {
             const gx_narrow_posting p = postings[at + (uint32_t)__builtin_ctz(left) / BITS_A_POSTING];
-            const uint32_t d = p % GX_SEGMENT_DOCS;
-            scores[d] += gx_bm25_impact(scorer->w, p >> GX_SEGMENT_SHIFT, scorer->K[d]);
+            const uint32_t slot = NAME(slot_of)(first, live, p % GX_SEGMENT_DOCS >> GX_RANGE_SHIFT);
+            const uint32_t d = p % GX_RANGE_DOCS, tf = p >> GX_SEGMENT_SHIFT;
+            g->scores[slot][d] += impacts ? impacts[tf] : gx_bm25_impact(w, tf, g->K[slot][d]);
         }
     }
+    NAME(take_bounds)(g, h, list->bounds, weight);
+}
+
+static void NAME(add_linear)(gx_range_group *g, const gx_range_rows *list, const gx_range_hit *hits, uint32_t n,
+                             uint32_t weight, const uint32_t *impacts)
+{
+    for (uint32_t i = 0; i < n; ++i)
+        NAME(add_postings)(g, list, &hits[i], weight, impacts, 0);
+}
+
+static void NAME(add_narrow)(gx_range_group *g, const gx_range_rows *list, const gx_range_hit *hits, uint32_t n,
+                             uint32_t weight, float w)
+{
+    for (uint32_t i = 0; i < n; ++i)
+        NAME(add_postings)(g, list, &hits[i], weight, NULL, w);
+}
+
+/* What the group says of its segments, from ids. */
+static inline void NAME(list_segments)(gx_range_group *g)
+{
+    uint32_t n = 0, last = UINT32_MAX, live = 0;
+    for (uint32_t i = 0; i < g->n; ++i) {
+        const uint32_t segment = g->ids[i] / GX_SEGMENT_RANGES, bit = UINT32_C(1) << g->ids[i] % GX_SEGMENT_RANGES;
+        if (segment != last) {
+            g->segments[n] = last = segment;
+            g->first[n++] = i;
+            live = 0;
+        }
+        g->live[n - 1] = live |= bit;
+    }
+    g->n_segments = n;
+}
+
+static void NAME(keep)(gx_range_group *g, const gx_range_limit *limit, bool linear)
+{
+    const gx_range_limit l = *limit;
+    const uint32_t n = g->n;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        const bool reaches = NAME(reaches)(g->scores[i], NAME(least_of)(g->rest[i], &l));
+        NAME(move)(g->scores[kept], g->scores[i]);
+        if (!linear)
+            NAME(move)(g->K[kept], g->K[i]);
+        g->ids[kept] = g->ids[i];
+        g->rest[kept] = g->rest[i];
+        kept += reaches;
+    }
+    g->n = kept;
+    if (kept < n)
+        NAME(list_segments)(g);
 }
 
 static const gx_range_kernels KERNELS = {
-    NAME(sum_bounds), NAME(add_common), NAME(add_sparse), NAME(add_tiles),  NAME(reach),
-    NAME(add_dense),  NAME(keep),       NAME(add_linear), NAME(add_narrow), NAME(best_of),
+    NAME(sum_bounds), NAME(add_common), NAME(add_sparse), NAME(add_tiles), NAME(reach),   NAME(add_dense),
+    NAME(find),       NAME(add_linear), NAME(add_narrow), NAME(keep),      NAME(best_of),
 };
 
 #undef BITS_A_POSTING
