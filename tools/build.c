@@ -490,9 +490,14 @@ static const cli_section sections[] = {
      "compressed file or a pipe is read and unpacked by one thread, and split to documents by all. All other files "
      "are read by one thread, while the others make the index: those of csv, whose quotes may hold line ends, smart, "
      "warc, files and csr, and compressed ones of trectext and trecweb. Files are read one after another. The order "
-     "of documents and messages does not depend on threads."},
+     "of documents and messages does not depend on threads.\n"
+     "\n"
+     "Idle threads unpack what will be read next: further files (those in a directory if they are called .gz, .bz2, "
+     ".xz, .zst, .tgz), and further members of the same file, as bgzip, pzstd, pbzip2 or `cat` leave them; blocks of "
+     "xz -T by the library's own threads. A file of one member is unpacked by one thread."},
     {"Memory and disk",
-     "Besides --memory a build takes up to 64 bytes a document, for its id, and at the end up to 24 bytes a term and "
+     "Besides --memory a build of several threads takes up to a quarter of it for what is unpacked ahead. Every build "
+     "takes up to 64 bytes a document, for its id, and at the end up to 24 bytes a term and "
      "16 bytes a posting of the longest list and 4 MB, for each thread. The directory of the output needs room for the "
      "index and for temporary files without a name, which are gone when the build ends: together from a third of the "
      "text, for English prose, to four times the text, where most terms are rare. --store=text adds twice what the "

@@ -25,7 +25,9 @@
 #include "index/build/writer.h"
 #include "index/corpus/line_cuts.h"
 #include "index/corpus/source.h"
+#include "index/corpus/unpack_ahead.h"
 
+#define AHEAD_SHARE 4 /* of the memory as many parts as this, besides it, are for what is decompressed ahead */
 #define MAX_MEMORY ((uint64_t)32 << 30) /* chains are addressed in 2^32 units of 16 bytes, strings in bytes */
 
 struct gx_builder {
@@ -653,6 +655,35 @@ static gx_status open_checks(feed *f, uint32_t threads, gx_error *err)
     return good ? GX_OK : gx_doc_indexer_no_memory(err);
 }
 
+static bool help_unpack(void *user)
+{
+    return gx_unpack_ahead_work(user);
+}
+
+static void wake_inverter(void *user)
+{
+    gx_parallel_inverter_wake(user);
+}
+
+/* All documents of the source, whose compressed files the inverter's threads decompress. */
+static gx_status feed_ahead(feed *f, gx_error *err)
+{
+    gx_parallel_inverter *const c = f->builder->inverter;
+    struct gx_unpack_ahead *ahead = NULL;
+    const uint32_t threads = gx_parallel_inverter_threads(c);
+    gx_status st = threads > 1 ? gx_source_begin_ahead(f->source, threads, f->builder->opt.memory / AHEAD_SHARE,
+                                                       wake_inverter, c, &ahead, err)
+                               : GX_OK;
+    if (ahead)
+        gx_parallel_inverter_set_help(c, help_unpack, ahead);
+    if (st == GX_OK)
+        st = feed_all(f, err);
+    if (ahead)
+        gx_parallel_inverter_set_help(c, NULL, NULL);
+    gx_source_end_ahead(f->source);
+    return st;
+}
+
 gx_status gx_builder_add_source(gx_builder *b, gx_source *s, const gx_feed_options *opt, gx_error *err)
 {
     feed f = {.builder = b, .source = s, .opt = GX_FEED_OPTIONS};
@@ -667,7 +698,7 @@ gx_status gx_builder_add_source(gx_builder *b, gx_source *s, const gx_feed_optio
     const double t = gx_clock_seconds(), adding = b->counts.adding;
     const double before = gx_parallel_inverter_caller_seconds(b->inverter);
     if (st == GX_OK)
-        st = feed_all(&f, err);
+        st = feed_ahead(&f, err);
     b->counts.reading += gx_clock_seconds() - t - (b->counts.adding - adding) -
                          (gx_parallel_inverter_caller_seconds(b->inverter) - before);
     for (uint32_t i = 0; f.checks && i < threads; ++i)

@@ -46,6 +46,10 @@ struct gx_parallel_inverter {
     const gx_inverter_feed *reading; /* the same until all is read */
     uint32_t n_reading;              /* threads that use the feed */
     bool delivering, closing;
+    bool (*help)(void *user); /* or NULL */
+    void *help_user;
+    uint32_t n_helping; /* threads in it */
+    uint64_t n_wakes;   /* calls that have said that there may be work for it */
     double delivery_seconds, read_seconds;
     gx_status st; /* the first error's */
     gx_error err;
@@ -220,6 +224,29 @@ static void finish_indexer(gx_parallel_inverter *c, worker *m)
     pthread_mutex_unlock(&c->lock);
 }
 
+/* Let the thread do other work than the inverter's. false: there is none, and no one has said meanwhile that there
+ * is. The lock is not held meanwhile. */
+static bool help_others(gx_parallel_inverter *c)
+{
+    bool (*const help)(void *user) = c->help;
+    void *const user = c->help_user;
+    const uint64_t before = c->n_wakes;
+    if (!help)
+        return false;
+    ++c->n_helping;
+    pthread_mutex_unlock(&c->lock);
+    const double t = gx_clock_seconds();
+    const bool did = help(user);
+    const double took = gx_clock_seconds() - t;
+    pthread_mutex_lock(&c->lock);
+    c->read_seconds += did ? took : 0;
+    if (--c->n_helping == 0 && !c->help)
+        pthread_cond_broadcast(&c->room);
+    if (did && c->help)
+        pthread_cond_signal(&c->work); /* there may be more */
+    return did || c->n_wakes != before;
+}
+
 static void inverter_thread(void *user, uint32_t number)
 {
     gx_parallel_inverter *c = user;
@@ -230,7 +257,7 @@ static void inverter_thread(void *user, uint32_t number)
             invert_next_batch(c, m);
         else if (can_read(c))
             read_next_batch(c, m);
-        else
+        else if (!help_others(c))
             pthread_cond_wait(&c->work, &c->lock);
     }
     const bool stopped = atomic_load(&c->stop);
@@ -479,6 +506,30 @@ gx_status gx_parallel_inverter_run(gx_parallel_inverter *c, const gx_inverter_fe
         st = first_failure(c, err);
     pthread_mutex_unlock(&c->lock);
     return st;
+}
+
+/* ---- other work ---- */
+
+void gx_parallel_inverter_set_help(gx_parallel_inverter *c, bool (*help)(void *user), void *user)
+{
+    if (!c->batches)
+        return;
+    pthread_mutex_lock(&c->lock);
+    c->help = help;
+    c->help_user = user;
+    ++c->n_wakes;
+    pthread_cond_broadcast(&c->work);
+    while (!help && c->n_helping)
+        pthread_cond_wait(&c->room, &c->lock);
+    pthread_mutex_unlock(&c->lock);
+}
+
+void gx_parallel_inverter_wake(gx_parallel_inverter *c)
+{
+    pthread_mutex_lock(&c->lock);
+    ++c->n_wakes;
+    pthread_cond_signal(&c->work);
+    pthread_mutex_unlock(&c->lock);
 }
 
 /* ---- the end ---- */

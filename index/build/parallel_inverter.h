@@ -106,6 +106,11 @@ size_t gx_parallel_inverter_piece_bytes(const gx_parallel_inverter *c);
  * gx_parallel_inverter_add. No thread uses the feed any more when the call returns. */
 gx_status gx_parallel_inverter_run(gx_parallel_inverter *c, const gx_inverter_feed *feed, gx_error *err);
 
+/* From now on threads without other work call help, which returns false if it finds nothing to do. They ask again
+ * after gx_parallel_inverter_wake, which any thread may call. help NULL: never again; no thread is in it any more. */
+void gx_parallel_inverter_set_help(gx_parallel_inverter *c, bool (*help)(void *user), void *user);
+void gx_parallel_inverter_wake(gx_parallel_inverter *c);
+
 /* Index the remaining batches, deliver them, end the threads. The same statuses. */
 gx_status gx_parallel_inverter_finish(gx_parallel_inverter *c, gx_error *err);
 

@@ -12,8 +12,9 @@
 
 #include "engine/status.h"
 #include "index/corpus/unpack.h"
+#include "index/corpus/unpack_ahead.h"
 
-enum { READ_BYTES = 256 << 10 }; /* bytes asked of the system at once: they stay in the second-level cache */
+#define READ_BYTES GX_INPUT_READ
 
 /* ---- raw bytes ---- */
 
@@ -92,6 +93,13 @@ static void close_layer(struct gx_input_layer *l)
 static gx_status start_decompressor(gx_input *in, const char *compression, gx_error *err)
 {
     struct gx_input_layer *l = &in->layers[in->archive != NULL];
+    if (!in->archive && in->ahead && gx_unpack_ahead_begin(in->ahead, in->number, in->fd)) {
+        in->raw_bytes -= in->end;
+        in->end = 0;
+        in->eof = false;
+        in->is_ahead = true;
+        return GX_OK;
+    }
     if (!l->raw && !(l->raw = malloc(READ_BYTES)))
         return no_memory(in, err);
     memcpy(l->raw, in->buf, in->end);
@@ -102,20 +110,36 @@ static gx_status start_decompressor(gx_input *in, const char *compression, gx_er
     return l->unpack ? GX_OK : no_memory(in, err);
 }
 
-static gx_status read_unpacked(gx_input *in, struct gx_unpack *z, char *to, size_t max, size_t *n, gx_error *err)
+/* Decompression has the status st. */
+static gx_status tell_unpacked(gx_input *in, const char *compression, gx_status st, const gx_error *why, gx_error *err)
 {
     char what[32];
+    snprintf(what, sizeof what, "%s stream", compression);
+    if (st == GX_EINPUT && !strstr(why->text, "damaged or truncated")) /* unless by what it is fed with */
+        return damaged(in, what, why->text, err);
+    return st == GX_ENOMEM ? no_memory(in, err) : st ? gx_fail(err, st, "%s", why->text) : GX_OK;
+}
+
+static gx_status read_unpacked(gx_input *in, struct gx_unpack *z, char *to, size_t max, size_t *n, gx_error *err)
+{
     gx_error why = {0};
-    const gx_status st = gx_unpack_read(z, to, max, n, &why);
-    snprintf(what, sizeof what, "%s stream", gx_unpack_name(z));
-    if (st == GX_EINPUT && !strstr(why.text, "damaged or truncated")) /* unless by what it is fed with */
-        return damaged(in, what, why.text, err);
-    return st == GX_ENOMEM ? no_memory(in, err) : st ? gx_fail(err, st, "%s", why.text) : GX_OK;
+    return tell_unpacked(in, gx_unpack_name(z), gx_unpack_read(z, to, max, n, &why), &why, err);
+}
+
+static gx_status read_ahead(gx_input *in, char *to, size_t max, size_t *n, gx_error *err)
+{
+    gx_error why = {0};
+    const gx_status st = ask_cancel(in, err);
+    return st ? st
+              : tell_unpacked(in, gx_unpack_ahead_name(in->ahead),
+                              gx_unpack_ahead_read(in->ahead, to, max, n, &in->raw_bytes, &why), &why, err);
 }
 
 static gx_status read_file(gx_input *in, char *to, size_t max, size_t *n, gx_error *err)
 {
     struct gx_unpack *z = in->layers[0].unpack;
+    if (in->is_ahead)
+        return read_ahead(in, to, max, n, err);
     return z ? read_unpacked(in, z, to, max, n, err) : read_raw(in, to, max, n, err);
 }
 
@@ -205,7 +229,7 @@ static gx_status start_archive(gx_input *in, gx_error *err)
         return no_memory(in, err);
     memcpy(in->block, in->buf, in->end);
     in->n_block = in->end;
-    if (!in->layers[0].unpack && fstat(in->fd, &st) == 0 && S_ISREG(st.st_mode) && lseek(in->fd, 0, SEEK_SET) == 0) {
+    if (!gx_input_is_packed(in) && fstat(in->fd, &st) == 0 && S_ISREG(st.st_mode) && lseek(in->fd, 0, SEEK_SET) == 0) {
         in->raw_bytes -= in->end;
         in->n_block = 0;
         archive_read_set_seek_callback(in->archive, seek_archive); /* zip's list of members is at its end */
@@ -244,7 +268,7 @@ static void close_archive(gx_input *in)
 static gx_status drain(gx_input *in, gx_error *err)
 {
     gx_status st = GX_OK;
-    for (size_t n = 1; !st && n && in->layers[0].unpack;)
+    for (size_t n = 1; !st && n && gx_input_is_packed(in);)
         st = read_file(in, in->block, READ_BYTES, &n, err);
     return st;
 }
@@ -338,6 +362,19 @@ static gx_status append_block(gx_input *in, gx_error *err)
     return GX_OK;
 }
 
+/* Return an error that was met before the record at begin was reached: it is lost in this record's line. */
+static void tell_failed(const gx_input *in, gx_error *err)
+{
+    const size_t n = strlen(in->path);
+    const char *words = in->failed.text;
+    char *rest;
+    if (strncmp(words, in->path, n) == 0 && words[n] == ':' && strtoull(words + n + 1, &rest, 10) == in->failed_line &&
+        *rest == ':')
+        gx_fail(err, in->failed.status, "%s:%" PRIu64 "%s", in->path, in->line, rest);
+    else
+        gx_fail(err, in->failed.status, "%s", words);
+}
+
 gx_status gx_input_fill(gx_input *in, gx_error *err)
 {
     const size_t have = in->end - in->begin;
@@ -352,9 +389,10 @@ gx_status gx_input_fill(gx_input *in, gx_error *err)
             return GX_OK;
         gx_status st = in->failed.status;
         if (st)
-            gx_fail(err, st, "%s", in->failed.text);
+            tell_failed(in, err);
         else if ((st = append_block(in, &in->failed)) && in->end > have) { /* first what was read before */
             in->failed.status = st;
+            in->failed_line = in->line;
             return GX_OK;
         } else if (st) {
             gx_fail(err, st, "%s", in->failed.text);
@@ -475,6 +513,9 @@ void gx_input_close(gx_input *in)
 {
     close_archive(in);
     close_layer(&in->layers[0]);
+    if (in->is_ahead)
+        gx_unpack_ahead_end(in->ahead);
+    in->is_ahead = false;
     if (in->fd > STDIN_FILENO)
         close(in->fd);
     if (in->in_memory) {
@@ -559,15 +600,23 @@ void gx_input_free(gx_input *in)
     in->cap = 0;
 }
 
+bool gx_input_is_packed(const gx_input *in)
+{
+    return in->layers[0].unpack || in->is_ahead;
+}
+
 /* ---- lines ---- */
 
 void gx_input_consume(gx_input *in, size_t n)
 {
     const char *p = in->buf + in->begin;
-    uint64_t lines = 0;
-    for (size_t i = 0; i < n; ++i)
-        lines += p[i] == '\n';
-    in->line += lines;
+    for (size_t i = 0; i < n;) { /* sums of a byte: many at once */
+        const size_t most = n - i < 255 ? n : i + 255;
+        uint8_t lines = 0;
+        for (; i < most; ++i)
+            lines += p[i] == '\n';
+        in->line += lines;
+    }
     in->begin += n;
 }
 

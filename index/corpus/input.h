@@ -21,7 +21,8 @@
 
 #include "engine/gpuidx.h"
 
-#define GX_INPUT_SLACK 64u /* bytes behind end that a reader may load, but not use */
+#define GX_INPUT_READ ((size_t)256 << 10) /* bytes asked of the system at once: they stay in the second-level cache */
+#define GX_INPUT_SLACK 64u                /* bytes behind end that a reader may load, but not use */
 
 typedef struct gx_input {
     char *buf;
@@ -33,8 +34,9 @@ typedef struct gx_input {
     uint64_t bytes;                /* bytes after decompression */
     uint64_t nul_bytes, first_nul; /* NUL bytes; the position of the first */
 
-    uint64_t too_long; /* records refused because they have more than max_record bytes */
-    gx_error failed;   /* met behind the window's bytes; the next gx_input_fill returns it. GX_OK: none */
+    uint64_t too_long;    /* records refused because they have more than max_record bytes */
+    gx_error failed;      /* met behind the window's bytes; the next gx_input_fill returns it. GX_OK: none */
+    uint64_t failed_line; /* the line that its words name, if they name one */
 
     /* The owner sets max_record, latin1, binary, members, cancel and user before the first open. */
     size_t max_record;          /* most bytes of a record */
@@ -43,6 +45,11 @@ typedef struct gx_input {
     bool members;               /* archives are read by their members; false: they are refused, unless binary */
     bool (*cancel)(void *user); /* called at every read; true: stop. May be NULL */
     void *user;
+
+    /* Set before an open by an owner whose threads decompress files ahead (unpack_ahead.h); NULL: none do. */
+    struct gx_unpack_ahead *ahead;
+    uint64_t number; /* of the file to be opened, in the walk */
+    bool is_ahead;   /* the open file is decompressed there */
 
     const char *path; /* the caller's string, valid while the file is open; of a member ARCHIVE/NAME */
     int fd;           /* -1: no file is open */
@@ -90,6 +97,9 @@ gx_status gx_input_fill(gx_input *in, gx_error *err);
  * false when there is no further line. GX_EINPUT: the line has more than max_record bytes; it is
  * skipped. Also the statuses of gx_input_fill. */
 gx_status gx_input_line(gx_input *in, char **line, size_t *len, bool *found, gx_error *err);
+
+/* Whether the open file is compressed. */
+bool gx_input_is_packed(const gx_input *in);
 
 /* Take n bytes, n <= end - begin, and count their line ends. */
 void gx_input_consume(gx_input *in, size_t n);

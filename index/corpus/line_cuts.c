@@ -259,7 +259,7 @@ static bool can_cut(const gx_source *s, size_t least, uint64_t *at, uint64_t *si
 {
     struct stat st;
     const gx_input *in = &s->in;
-    if (!(is_of_lines(s->format) || is_of_trec(s->format)) || in->archive || in->layers[0].unpack || in->latin1 ||
+    if (!(is_of_lines(s->format) || is_of_trec(s->format)) || in->archive || gx_input_is_packed(in) || in->latin1 ||
         in->nul_bytes || in->fd < 0 || fstat(in->fd, &st) != 0 || !S_ISREG(st.st_mode))
         return false;
     const off_t read_to = lseek(in->fd, 0, SEEK_CUR);

@@ -11,6 +11,7 @@
 #include "index/corpus/line_cuts.h"
 #include "index/corpus/line_ranges.h"
 #include "index/corpus/source_reader.h"
+#include "index/corpus/unpack_ahead.h"
 
 enum {
     MAX_RECORD = 64 << 20,
@@ -435,6 +436,7 @@ static gx_status open_next_file(gx_source *s, gx_error *err)
         st = gx_walk_next(s->walk, &s->file, err);
         if (st || !s->file.path)
             return st;
+        s->in.number = s->n_walked++;
         if (s->opt.format == GX_SOURCE_CSR) { /* its first bytes may look like those of a compressed file */
             ++s->counts.files;
             s->format = GX_SOURCE_CSR;
@@ -592,6 +594,8 @@ gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, co
         return gx_fail(err, GX_ENOMEM, "no memory to read the corpus");
     s->in = GX_INPUT_INIT;
     s->opt = o;
+    s->paths = paths;
+    s->n_paths = n;
     s->in.max_record = s->opt.max_record ? s->opt.max_record : MAX_RECORD;
     s->in.latin1 = s->opt.latin1;
     s->in.members = true;
@@ -610,6 +614,30 @@ gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, co
     }
     *out = s;
     return GX_OK;
+}
+
+gx_status gx_source_begin_ahead(gx_source *s, uint32_t threads, uint64_t memory, void (*wake)(void *user), void *user,
+                                struct gx_unpack_ahead **ahead, gx_error *err)
+{
+    const gx_unpack_ahead_options opt = {s->paths, s->n_paths, threads, memory, wake, user};
+    *ahead = NULL;
+    if (s->opt.format == GX_SOURCE_CSR || s->n_paths == 0)
+        return GX_OK;
+    const gx_status st = gx_unpack_ahead_open(&s->ahead, &opt, err);
+    *ahead = s->in.ahead = s->ahead;
+    return st;
+}
+
+void gx_source_end_ahead(gx_source *s)
+{
+    if (!s->ahead)
+        return;
+    if (s->in.is_ahead) {
+        gx_input_close(&s->in);
+        s->reading = false;
+    }
+    gx_unpack_ahead_close(s->ahead);
+    s->ahead = s->in.ahead = NULL;
 }
 
 void gx_source_free_buffers(gx_source *s)

@@ -64,4 +64,12 @@ bool gx_csr_is_matrix(const char *path);
 /* The caller has taken so many documents from cuts, and so many bad ones. */
 void gx_source_add_counts(gx_source *s, uint64_t documents, uint64_t bad);
 
+/* From now on threads decompress files ahead (unpack_ahead.h): of the caller's, which call
+ * gx_unpack_ahead_work(*ahead). *ahead is NULL where the format has no compressed files. GX_ENOMEM, and the
+ * statuses of gx_walk_open. gx_source_end_ahead closes the open file; no thread works any more. */
+struct gx_unpack_ahead;
+gx_status gx_source_begin_ahead(gx_source *s, uint32_t threads, uint64_t memory, void (*wake)(void *user), void *user,
+                                struct gx_unpack_ahead **ahead, gx_error *err);
+void gx_source_end_ahead(gx_source *s);
+
 #endif

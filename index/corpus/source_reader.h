@@ -60,6 +60,10 @@ typedef struct gx_json_field {
 struct gx_source {
     gx_source_options opt;
     gx_walk *walk;
+    uint64_t n_walked;        /* files of the walk */
+    const char *const *paths; /* [n_paths] the caller's */
+    size_t n_paths;
+    struct gx_unpack_ahead *ahead; /* or NULL */
     gx_walk_file file;
     gx_input in;
     bool reading;            /* a file or a member is open */

@@ -1,6 +1,7 @@
 #include "index/corpus/unpack.h"
 
 #include <bzlib.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <lzma.h>
 #include <stdlib.h>
@@ -25,17 +26,21 @@ typedef struct compression {
 
 struct gx_unpack {
     const compression *by;
+    gx_unpack_options opt;
     gx_unpack_feed *feed;
     void *user;
     const char *in, *why; /* why: DAMAGED in the library's words, or NULL */
     char *out;
     size_t n_in, n_out;
-    bool fed_all, in_member, any;
+    uint64_t fed, member; /* where in the file: behind the bytes that were fed; where the member begins */
+    bool fed_all, in_member, any, stopped;
     gx_error broken; /* GX_EINPUT since then */
     z_stream gzip;
     bz_stream bzip2;
     lzma_stream xz;
     ZSTD_DStream *zstd;
+    size_t hint; /* of zstd: bytes that the library asks for */
+    bool full;   /* of zstd: the last call has filled its room */
 };
 
 /* Most bytes that a library takes at once, whose counts have 32 bits. */
@@ -128,7 +133,15 @@ static progress step_bzip2(gx_unpack *z)
 static bool init_xz(gx_unpack *z)
 {
     z->xz = (lzma_stream)LZMA_STREAM_INIT;
-    return lzma_stream_decoder(&z->xz, UINT64_MAX, LZMA_CONCATENATED) == LZMA_OK;
+#if LZMA_VERSION >= 50040002 /* the first stable release with this function */
+    const lzma_mt several = {.flags = LZMA_CONCATENATED,
+                             .threads = z->opt.threads,
+                             .memlimit_threading = z->opt.threads_memory,
+                             .memlimit_stop = UINT64_MAX};
+    if (z->opt.threads > 1)
+        return lzma_stream_decoder_mt(&z->xz, &several) == LZMA_OK;
+#endif
+    return lzma_stream_decoder(&z->xz, z->opt.memory ? z->opt.memory : UINT64_MAX, LZMA_CONCATENATED) == LZMA_OK;
 }
 
 static void end_xz(gx_unpack *z)
@@ -155,11 +168,15 @@ static progress step_xz(gx_unpack *z)
 
 /* ---- zstd: frames, and skippable frames among them ---- */
 
+enum { ZSTD_LEAST_HEAD = 5, ZSTD_BLOCK_HEAD = 3 }; /* bytes of the heads of a frame, at least, and of a block */
+
 static bool init_zstd(gx_unpack *z)
 {
+    int most = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound; /* of the window, as a power of 2 */
     z->zstd = ZSTD_createDStream();
-    return z->zstd && !ZSTD_isError(ZSTD_DCtx_setParameter(z->zstd, ZSTD_d_windowLogMax,
-                                                           ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound));
+    while (z->opt.memory && most > 10 && (uint64_t)1 << most > z->opt.memory)
+        --most;
+    return z->zstd && !ZSTD_isError(ZSTD_DCtx_setParameter(z->zstd, ZSTD_d_windowLogMax, most));
 }
 
 static void end_zstd(gx_unpack *z)
@@ -167,12 +184,35 @@ static void end_zstd(gx_unpack *z)
     ZSTD_freeDStream(z->zstd);
 }
 
-static progress step_zstd(gx_unpack *z)
+/* Of what the library asks for, the head of the next block is not given: what the call gives would be lost with an
+ * error in that head, and so would depend on the room for it. */
+static size_t take_zstd(const gx_unpack *z)
 {
-    ZSTD_inBuffer in = {z->in, z->n_in, 0};
+    const size_t want = !z->in_member               ? ZSTD_LEAST_HEAD
+                        : z->hint > ZSTD_BLOCK_HEAD ? z->hint - ZSTD_BLOCK_HEAD
+                                                    : z->hint;
+    return want && want < z->n_in ? want : z->n_in;
+}
+
+static size_t call_zstd(gx_unpack *z, size_t n_in)
+{
+    ZSTD_inBuffer in = {z->in, n_in, 0};
     ZSTD_outBuffer out = {z->out, z->n_out, 0};
     const size_t rc = ZSTD_decompressStream(z->zstd, &out, &in);
+    if (ZSTD_isError(rc))
+        return rc;
+    z->full = out.pos == out.size; /* the library may hold more of the block */
+    z->hint = rc;
     advance(z, in.pos, out.pos);
+    return rc;
+}
+
+static progress step_zstd(gx_unpack *z)
+{
+    const char *const out = z->out;
+    size_t rc = z->full ? call_zstd(z, 0) : 0;
+    if (z->out == out)
+        rc = call_zstd(z, take_zstd(z));
     if (!ZSTD_isError(rc))
         return rc == 0 ? MEMBER_ENDS : GOES_ON;
     z->why = ZSTD_getErrorName(rc);
@@ -209,9 +249,17 @@ const char *gx_unpack_recognize(const char *p, size_t n)
 
 gx_unpack *gx_unpack_open(const char *name, gx_unpack_feed *feed, void *user)
 {
+    static const gx_unpack_options whole;
+    return gx_unpack_open_part(name, &whole, feed, user);
+}
+
+gx_unpack *gx_unpack_open_part(const char *name, const gx_unpack_options *opt, gx_unpack_feed *feed, void *user)
+{
     gx_unpack *z = calloc(1, sizeof *z);
     if (!z)
         return NULL;
+    z->opt = *opt;
+    z->fed = z->member = opt->at;
     for (size_t i = 0; i < sizeof compressions / sizeof *compressions; ++i)
         if (!strcmp(compressions[i].name, name))
             z->by = &compressions[i];
@@ -241,11 +289,36 @@ const char *gx_unpack_name(const gx_unpack *z)
     return z->by->name;
 }
 
+uint64_t gx_unpack_at(const gx_unpack *z)
+{
+    return z->fed - z->n_in;
+}
+
+bool gx_unpack_stopped(const gx_unpack *z)
+{
+    return z->stopped;
+}
+
+uint64_t gx_unpack_memory(gx_unpack *z)
+{
+    switch (*z->by->name) {
+    case 'g':
+        return 48 << 10; /* a window, and tables */
+    case 'b':
+        return 4 << 20; /* the larger of its two ways, with the largest blocks */
+    case 'x':
+        return lzma_memusage(&z->xz);
+    default:
+        return ZSTD_sizeof_DStream(z->zstd);
+    }
+}
+
 static gx_status refill(gx_unpack *z, gx_error *err)
 {
     if (z->n_in || z->fed_all)
         return GX_OK;
     const gx_status st = z->feed(z->user, &z->in, &z->n_in, err);
+    z->fed += st ? 0 : z->n_in;
     z->fed_all = !st && z->n_in == 0;
     return st;
 }
@@ -257,7 +330,16 @@ static gx_status no_memory(gx_error *err)
 
 static gx_status no_member(const gx_unpack *z, gx_error *err)
 {
-    return gx_fail(err, GX_EINPUT, "what follows the stream is no %s", z->by->name);
+    return gx_fail(err, GX_EINPUT, "what follows the stream is no %s (at byte %" PRIu64 ")", z->by->name,
+                   gx_unpack_at(z));
+}
+
+/* The member is bad; of all but a file's first, which begins at 0, the words tell where it is. */
+static gx_status bad_member(const gx_unpack *z, const char *why, gx_error *err)
+{
+    if (z->member == 0)
+        return gx_fail(err, GX_EINPUT, "%s", why);
+    return gx_fail(err, GX_EINPUT, "%s (in the member at byte %" PRIu64 ")", why, z->member);
 }
 
 /* Between members: begin the next one, or find the end of the stream, with n_in 0. Zero bytes up to
@@ -279,14 +361,24 @@ static gx_status find_member(gx_unpack *z, gx_error *err)
         return no_member(z, err);
     if (z->any && z->by->begin_member && !z->by->begin_member(z))
         return no_memory(err);
+    z->member = gx_unpack_at(z);
     return GX_OK;
+}
+
+/* Whether a member has ended where the caller wants to stop. */
+static bool is_at_stop(const gx_unpack *z)
+{
+    return z->opt.stop && !z->in_member && z->any && gx_unpack_at(z) >= atomic_load(z->opt.stop);
 }
 
 static gx_status unpack_some(gx_unpack *z, char *to, size_t max, size_t *n, gx_error *err)
 {
     z->out = to;
     z->n_out = max;
+    z->stopped = false;
     while (z->out == to) {
+        if ((z->stopped = is_at_stop(z)))
+            break;
         const gx_status st = z->in_member ? refill(z, err) : find_member(z, err);
         if (st)
             return st;
@@ -298,12 +390,17 @@ static gx_status unpack_some(gx_unpack *z, char *to, size_t max, size_t *n, gx_e
             return no_memory(err);
         if (p == NO_MEMBER && z->any)
             return no_member(z, err);
-        if (p == DAMAGED || p == NO_MEMBER)
-            return gx_fail(err, GX_EINPUT, "%s", z->why ? z->why : "its data is wrong");
+        if (p == DAMAGED || p == NO_MEMBER) {
+            const gx_status bad = bad_member(z, z->why ? z->why : "its data is wrong", &z->broken);
+            if (z->out != to) /* first what has come out before */
+                break;
+            *err = z->broken;
+            return bad;
+        }
         z->in_member = p != MEMBER_ENDS;
         z->any = true;
         if (z->in_member && z->fed_all && z->n_in == had && z->out == to)
-            return gx_fail(err, GX_EINPUT, "it ends too early");
+            return bad_member(z, "it ends too early", err);
     }
     *n = (size_t)(z->out - to);
     return GX_OK;
@@ -319,4 +416,41 @@ gx_status gx_unpack_read(gx_unpack *z, char *to, size_t max, size_t *n, gx_error
     }
     *err = z->broken;
     return err->status;
+}
+
+/* ---- places where members may begin ---- */
+
+/* The least bytes from which may_begin can tell. */
+enum { LEAST_HEAD = 18 };
+
+/* Whether the n >= LEAST_HEAD bytes at p are as a member begins, but for chance. */
+static bool may_begin(const char *name, const unsigned char *p, size_t n)
+{
+    switch (*name) {
+    case 'g': /* the method deflate, no unknown flags, a level and a system as compressors write them */
+        return p[1] == 0x8b && p[2] == 8 && !(p[3] & 0xe0) && (p[8] == 0 || p[8] == 2 || p[8] == 4) &&
+               (p[9] <= 13 || p[9] == 255);
+    case 'b':
+        return !memcmp(p, "BZh", 3) && p[3] >= '1' && p[3] <= '9' && gx_unpack_recognize((const char *)p, n);
+    default: /* zstd: no reserved bit */
+        return !memcmp(p, "\x28\xb5\x2f\xfd", 4) && !(p[4] & 0x08);
+    }
+}
+
+size_t gx_unpack_find_member(const char *name, const char *p, size_t n, bool more, size_t *seen)
+{
+    const int first = *name == 'g' ? 0x1f : *name == 'b' ? 'B' : 0x28;
+    const size_t whole = n < LEAST_HEAD ? 0 : n - LEAST_HEAD + 1; /* places with a head behind them */
+    *seen = more ? whole : n;
+    if (*name == 'x')
+        return n;
+    for (size_t i = 0; i < whole; ++i) {
+        const char *q = memchr(p + i, first, whole - i);
+        if (!q)
+            break;
+        i = (size_t)(q - p);
+        if (may_begin(name, (const unsigned char *)q, n - i))
+            return i;
+    }
+    return n;
 }

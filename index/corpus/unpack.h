@@ -4,6 +4,8 @@
 #ifndef GX_INDEX_CORPUS_UNPACK_H
 #define GX_INDEX_CORPUS_UNPACK_H
 
+#include <stdatomic.h>
+
 #include "engine/gpuidx.h"
 
 #define GX_UNPACK_LOOK 10u /* bytes that gx_unpack_recognize looks at */
@@ -20,6 +22,29 @@ const char *gx_unpack_recognize(const char *p, size_t n);
 
 /* Begin a stream of that compression. NULL: no memory. */
 gx_unpack *gx_unpack_open(const char *compression, gx_unpack_feed *feed, void *user);
+
+/* How a part of a stream is decompressed. All zero: as gx_unpack_open does. */
+typedef struct gx_unpack_options {
+    uint64_t at; /* where the fed bytes begin in the file; a member begins there */
+    /* Stop where a member ends at this place of the file or behind it. NULL: at the end alone. It may
+     * change meanwhile. Without effect on xz, whose members the library joins. */
+    const _Atomic uint64_t *stop;
+    uint64_t memory;  /* a member that needs more bytes than this is refused as if it were damaged; 0: no limit */
+    uint32_t threads; /* of the library, for blocks of xz; 0 or 1: none but the caller's */
+    uint64_t threads_memory; /* most bytes that these threads take; a block that needs more is for one thread */
+} gx_unpack_options;
+gx_unpack *gx_unpack_open_part(const char *compression, const gx_unpack_options *opt, gx_unpack_feed *feed, void *user);
+
+/* Where in the file the next byte to be decompressed is. Whether the last call of gx_unpack_read gave nothing
+ * because of `stop`; it may be called again. */
+uint64_t gx_unpack_at(const gx_unpack *z);
+bool gx_unpack_stopped(const gx_unpack *z);
+uint64_t gx_unpack_memory(gx_unpack *z); /* bytes that the decompressor holds, about */
+
+/* The first place in the n bytes at p where a member may begin; n: there is none. more: bytes behind these
+ * exist, which are not known yet; *seen is set to the number of bytes that need not be looked at again. A
+ * place may turn out to be none. The answer is n for xz. */
+size_t gx_unpack_find_member(const char *compression, const char *p, size_t n, bool more, size_t *seen);
 void gx_unpack_close(gx_unpack *z);               /* z may be NULL */
 void gx_unpack_feed_by(gx_unpack *z, void *user); /* another user from now on */
 const char *gx_unpack_name(const gx_unpack *z);

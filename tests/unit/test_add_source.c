@@ -252,8 +252,22 @@ static void free_built(built *b)
     free(b->file);
 }
 
+/* Print where the words differ. */
+static void show_difference(const built *a, const built *b)
+{
+    size_t i = 0, line = 0;
+    while (i < a->n_said && i < b->n_said && a->said[i] == b->said[i])
+        if (a->said[i++] == '\n')
+            line = i;
+    if (i < a->n_said || i < b->n_said)
+        print_message("wanted: %.*s\ngot: %.*s\n", (int)(a->n_said - line < 300 ? a->n_said - line : 300),
+                      a->said ? a->said + line : "", (int)(b->n_said - line < 300 ? b->n_said - line : 300),
+                      b->said ? b->said + line : "");
+}
+
 static void assert_same(const built *a, const built *b, bool whole)
 {
+    show_difference(a, b);
     assert_int_equal(a->st, b->st);
     assert_int_equal(a->n_said, b->n_said);
     if (a->n_said)
