@@ -1160,6 +1160,10 @@ typedef enum gx_processor { GX_PROCESSOR_CPU, GX_PROCESSOR_GPU, GX_N_PROCESSORS 
  *   gx_service_submit --> three queues --> threads of the CPU     --> callback or ticket
  *                                      '-> batches for the GPU   '
  *
+ * Eight and more queries of one submission pass the scheduler by, where there are both engines, the GPU
+ * has their lists, and no decisions are logged: the GPU gets them in the order in which they come, whatever
+ * their deadlines, and CPU threads help where a whole batch waits or the GPU has failed.
+ *
  * Any number of threads may submit, wait and cancel. */
 typedef struct gx_service gx_service;
 typedef struct gx_ticket gx_ticket; /* the answer to one query, once it is there */
@@ -1207,11 +1211,13 @@ typedef struct gx_service_options {
      * batch, and the GPU is used again once that call has returned. Batches with masks or filters, and
      * those of collections, may take any time. */
     double hang;
-    /* Most threads that at once answer a query that they submit, on the CPU and before
-     * gx_service_submit returns; 0: none does. They do so where they submit one query, none waits,
-     * the CPU is to answer it, and it is predicted to take no longer than caller_seconds. Then no
-     * other thread has to wake up and fetch it, which takes some microseconds. `answer` is called by
-     * the thread that submits. */
+    /* Most threads that at once answer queries that they submit, on the CPU and before
+     * gx_service_submit returns; 0: none does. They do so where they submit up to four queries, none
+     * waits, the CPU is to answer them, and they are predicted to take no longer than caller_seconds
+     * together. Then no other thread has to wake up and fetch them, which takes some microseconds. Of
+     * eight and more queries, where there are both engines, a thread leaves the dearest to the GPU and
+     * answers for up to caller_seconds the cheapest; where two whole batches wait for the GPU, it goes
+     * on until fewer do, for up to ten times as long. `answer` is called by the thread that submits. */
     uint32_t callers;
     double caller_seconds; /* >= 0 */
 } gx_service_options;

@@ -217,7 +217,7 @@ static void choose_batch(gx_replay_options *opt, hybrid *both, const gx_engine *
         opt->batch = both ? HYBRID_BATCH : gx_engine_get_kind(en) == GX_ENGINE_GPU ? 1024 : 1;
     if (!both)
         return;
-    both->options.callers = (opt->threads + 3) / 4; /* the others go on planning */
+    both->options.callers = opt->threads;
     both->options.bound = both->options.bound > opt->batch ? both->options.bound : opt->batch;
     opt->service = &both->options;
 }
@@ -404,7 +404,11 @@ static const cli_section sections[] = {
      "With `--engine=hybrid` the `--threads` read, plan and submit queries, and further threads answer them on the CPU "
      "and, in batches, on the GPU. A query goes to the processor that is predicted to answer it much sooner; one that "
      "either can answer waits for the first that is free; a processor without work takes from the other. The more of "
-     "its time to `--deadline` a query has waited, the sooner it is answered. Answers are the same, to the bit. "
+     "its time to `--deadline` a query has waited, the sooner it is answered. Where nothing waits, the thread that "
+     "submits a few short queries answers them itself. Batches of eight queries and more are not scheduled query by "
+     "query, unless the GPU lacks lists of theirs or `--decisions` is given: the GPU gets the dearest queries, in the "
+     "order in which batches come, and the thread that submits answers the cheapest, and more of them where the GPU "
+     "does not keep up. Answers are the same, to the bit. "
      "Latency counts until each query's own answer. The work of the searches is not counted."},
     {"Expansion",
      "With `--rm3`, which `gpuidx help query` describes, the time of planning includes the first search and the "

@@ -7,7 +7,10 @@
 #include "query/eval/replay_state.h"
 
 #define SLICE_NS 100000000u /* while a thread waits for a query to be due, it asks for cancelling this often */
-#define SPIN_NS 100000u     /* the thread spins at the end of that wait, as waking up takes as long as a search */
+/* With a service, whose queries are answered one by one, a query that has been due for less time is left for the next
+ * thread: clients of their own would not wait for each other. */
+#define LEFT_NS 20000u
+#define SPIN_NS 100000u /* the thread spins at the end of that wait, as waking up takes as long as a search */
 
 bool gx_replay_fail(gx_replay_pass *r, gx_status st, const gx_error *err)
 {
@@ -171,6 +174,8 @@ static gx_status fill_batch(gx_replay_worker *w, gx_error *err)
         if (timed) {
             gx_status st = gx_arrivals_next(&r->arrivals, &due, err);
             due += r->begin;
+            if (st == GX_OK && w->n && r->service && due + LEFT_NS > t)
+                break;
             if (st == GX_OK && due > t && due > (t = gx_replay_now())) {
                 if (w->n)
                     break;

@@ -50,6 +50,7 @@ static gx_replay_worker *borrow(gx_replay_worker *home)
     gx_replay_worker *w = r->status == GX_OK ? home->free : NULL;
     if (w) {
         home->free = w->next;
+        ++home->n_in_service; /* soon */
         ++r->borrowed;
     }
     pthread_mutex_unlock(&r->lock);
@@ -63,6 +64,7 @@ static void give_back(gx_replay_worker *w)
     pthread_mutex_lock(&r->lock);
     w->next = w->home->free;
     w->home->free = w;
+    --w->home->n_in_service;
     --r->borrowed;
     pthread_cond_broadcast(&r->moved);
     pthread_mutex_unlock(&r->lock);
@@ -148,16 +150,10 @@ static bool feed(gx_replay_worker *home, gx_replay_worker *w)
     w->begin = gx_replay_now();
     const bool planned = gx_replay_plan(w, home->session, r->en);
     w->stages.plan += (double)(gx_replay_now() - w->begin) * 1e-9;
-    pthread_mutex_lock(&r->lock);
-    ++home->n_in_service;
-    pthread_mutex_unlock(&r->lock);
     if (planned && submit(w, false))
         return true;
     if (planned)
         gx_replay_free_plans(w);
-    pthread_mutex_lock(&r->lock);
-    --home->n_in_service;
-    pthread_mutex_unlock(&r->lock);
     give_back(w);
     return false;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/prefetch.h"
 #include "engine/status.h"
 #include "query/collection.h"
 
@@ -306,6 +307,14 @@ static double dot(const double *a, const double *b, uint32_t n)
     return sums[0] + sums[1] + (sums[2] + sums[3]);
 }
 
+/* Ask for the weights of a query's leaf. */
+static void expect_weights(const gx_cost_profile *p, gx_cost_kind kind, uint32_t leaf)
+{
+    const char *w = (const char *)p->weights[kind][leaf];
+    for (size_t at = 0; at < sizeof p->weights[kind][leaf]; at += 64)
+        gx_prefetch(w + at);
+}
+
 /* The predicted ns of one query. */
 static double query_cost(const gx_cost_profile *p, const gx_query_features *f, gx_cost_kind kind, uint32_t without,
                          const double basis[GX_COST_TERMS])
@@ -376,6 +385,9 @@ static double added(const double *w, const gx_query_features *f, double alone)
 gx_query_costs gx_cost_of_query(const gx_cost_profile *p, const gx_query_features *f)
 {
     double basis[GX_COST_TERMS] = {0};
+    const uint32_t leaf = gx_cost_leaf(f, 1, GX_COST_CPU, 0); /* and that of GX_COST_GPU_ALONE */
+    expect_weights(p, GX_COST_CPU, leaf);
+    expect_weights(p, GX_COST_GPU_ALONE, leaf);
     query_basis(f, 0, basis);
     const double alone = query_cost(p, f, GX_COST_GPU_ALONE, 0, basis);
     const double *batch = p->weights[GX_COST_GPU_BATCH][batch_leaf(f, USUAL_BATCH, is_long_query(f, 0), 0)];

@@ -547,6 +547,14 @@ uint32_t gx_scheduler_take(gx_scheduler *s, uint64_t now, gx_processor p, uint32
     return t.n;
 }
 
+void gx_scheduler_begin(gx_scheduler *s, gx_processor p, uint32_t n, double ns)
+{
+    s->loads[p].underway += ns;
+    ++s->loads[p].n_underway;
+    s->counts.taken[p] += n;
+    s->counts.batches += p == GX_PROCESSOR_GPU;
+}
+
 void gx_scheduler_done(gx_scheduler *s, gx_processor p, double ns)
 {
     load *l = &s->loads[p];

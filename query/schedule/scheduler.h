@@ -69,7 +69,10 @@ bool gx_scheduler_put(gx_scheduler *s, uint64_t now, const gx_schedule_job *job,
  * for now. */
 uint32_t gx_scheduler_take(gx_scheduler *s, uint64_t now, gx_processor p, uint32_t *slots, uint32_t max, double *ns);
 
-/* A processor has done what one call of gx_scheduler_take gave it, with the *ns of that call. */
+/* A processor does n queries that were not put, predicted to take so long: they are under way. */
+void gx_scheduler_begin(gx_scheduler *s, gx_processor p, uint32_t n, double ns);
+
+/* A processor has done what one call of gx_scheduler_take or gx_scheduler_begin gave it, with the ns of that call. */
 void gx_scheduler_done(gx_scheduler *s, gx_processor p, double ns);
 
 /* Take a query that waits out of its queue. false: no query of that number waits in that slot. */

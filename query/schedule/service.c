@@ -22,9 +22,9 @@
 #include "query/engine.h"
 #include "query/schedule/decisions.h"
 
-#define PUT_AT_ONCE 64u /* queries that are described before they are put */
-#define MOST_POLLING 2u /* threads of a processor that poll at once: more would only hold each other up */
-#define CORES_A_POLL 4u /* and no more than one in as many cores, for others have to run too */
+#define PUT_AT_ONCE 256u /* queries that are described before they are put */
+#define MOST_POLLING 2u  /* threads of a processor that poll at once: more would only hold each other up */
+#define CORES_A_POLL 4u  /* and no more than one in as many cores, for others have to run too */
 
 void gx_service_options_init(gx_service_options *o, size_t size)
 {
@@ -56,6 +56,7 @@ static void free_service(gx_service *s)
     pthread_cond_destroy(&s->drained);
     pthread_cond_destroy(&s->ended);
     pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->chunk_lock);
     free(s);
 }
 
@@ -165,6 +166,7 @@ gx_status gx_service_open(gx_service **out, const gx_service_options *given, gx_
     pthread_mutexattr_init(&adaptive);
     pthread_mutexattr_settype(&adaptive, PTHREAD_MUTEX_ADAPTIVE_NP);
     pthread_mutex_init(&s->lock, &adaptive);
+    pthread_mutex_init(&s->chunk_lock, &adaptive);
     pthread_mutexattr_destroy(&adaptive);
     s->opt = o;
     s->retry = o.retry;
@@ -234,17 +236,20 @@ void gx_service_close(gx_service *s)
         if (job)
             finish_cancelled(s, job);
     }
+    for (gx_service_job *job; (job = gx_chunks_first(s));)
+        gx_service_cancel(s, job->number);
     free_service(s);
 }
 
 /* ---- putting ---- */
 
-/* What the scheduler wants to know of a job. */
-static gx_schedule_job describe(const gx_service *s, const gx_service_job *job)
+/* Find out what the scheduler wants to know of a job. */
+static void describe(const gx_service *s, gx_service_job *job)
 {
     gx_query_features f = gx_plan_features(job->plan);
     if (s->opt.gpu)
         f.missing = (double)gx_engine_missing_bytes(s->opt.gpu, job->plan);
+    job->lacks_lists = f.missing > 0;
     gx_schedule_job j = {.number = job->number, .arrived = job->arrived, .deadline = job->deadline, .only = -1};
     const gx_query_costs costs = gx_cost_of_query(&s->profile, &f);
     j.cpu = (float)costs.cpu;
@@ -254,7 +259,7 @@ static gx_schedule_job describe(const gx_service *s, const gx_service_job *job)
         j.only = GX_PROCESSOR_GPU;
     else if (!s->opt.gpu || (job->plan->mask && !job->gpu_mask))
         j.only = GX_PROCESSOR_CPU;
-    return j;
+    job->described = j;
 }
 
 /* Reserve places for n queries, if there are. */
@@ -318,11 +323,13 @@ gx_status gx_service_put(gx_service *s, gx_service_job *const *jobs, uint32_t n,
         end = n - first < PUT_AT_ONCE ? n : first + PUT_AT_ONCE;
         for (uint32_t i = first; i < end; ++i) {
             jobs[i]->number = *number + i;
-            jobs[i]->described = describe(s, jobs[i]);
+            describe(s, jobs[i]);
             jobs[i]->next = i > first ? jobs[i - 1] : NULL;
         }
-        if (n == 1 && gx_service_answer_here(s, jobs[0]))
+        if (gx_service_answer_here(s, jobs, n))
             break;
+        if (gx_service_put_chunks(s, jobs + first, end - first))
+            continue;
         gx_service_job *oldest = jobs[first], *newest = jobs[end - 1];
         gx_service_job *before = atomic_load(&s->arrived);
         do {
@@ -342,6 +349,10 @@ bool gx_service_cancel(gx_service *s, uint64_t number)
     for (uint32_t slot = 0; slot < s->opt.bound && !job; ++slot) {
         if (s->jobs[slot] && s->jobs[slot]->number == number)
             job = cancel_slot(s, slot);
+    }
+    if (!job && (job = gx_chunks_cancel(s, number))) {
+        ++s->counts.cancelled;
+        gx_service_make_room(s, 1);
     }
     pthread_mutex_unlock(&s->lock);
     if (job)

@@ -30,7 +30,14 @@ typedef struct gx_service_job {
     gx_processor by;
     bool fell_back;
     gx_schedule_job described;
-    struct gx_service_job *next; /* in a list of those that the scheduler does not know yet */
+    bool lacks_lists;             /* not all of its lists are in the GPU's memory */
+    struct gx_service_job *next;  /* in a list of those that the scheduler does not know yet, or in a chunk */
+    struct gx_service_job *ahead; /* in a chunk: the one that comes some places later, or NULL */
+    /* Of the first one of a chunk (service_chunks.c): */
+    struct gx_service_job *next_chunk;
+    uint32_t n_chunk;      /* queries of the chunk */
+    double chunk_ns;       /* what they are predicted to add to a batch of the GPU */
+    uint64_t chunk_put_at; /* ns */
 } gx_service_job;
 
 /* The engine that makes plans for the service: the CPU's, or the GPU's where it is alone. */

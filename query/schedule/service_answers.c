@@ -2,6 +2,7 @@
  * from the CPU in place of a GPU that has failed. */
 #include "query/schedule/service_state.h"
 
+#include "engine/prefetch.h"
 #include "engine/status.h"
 #include "query/schedule/decisions.h"
 
@@ -58,6 +59,7 @@ void gx_worker_lose_gpu(gx_worker *w, uint32_t n, const gx_error *err)
     pthread_mutex_lock(&s->lock);
     gx_worker_put_off(w);
     gx_scheduler_set_gpu(s->scheduler, false);
+    atomic_store(&s->gpu_lost, true);
     if (s->decisions)
         gx_decisions_gpu(s->decisions, false);
     ++s->counts.gpu_failures;
@@ -127,9 +129,12 @@ static void answer_on_gpu(gx_worker *w)
 void gx_worker_answer(gx_worker *w)
 {
     gx_error err = {0};
+    if (w->chunks)
+        gx_chunks_unpack(w);
     for (uint32_t i = 0; i < w->n; ++i) {
         gx_service_job *job = w->jobs[i];
         w->plans[i] = *job->plan;
+        gx_prefetch(w->plans[i].terms);
         if (w->p == GX_PROCESSOR_GPU && w->s->opt.cpu)
             w->plans[i].mask = job->gpu_mask;
         w->hits[i] = (gx_hits){job->keys, 0, job->highs};

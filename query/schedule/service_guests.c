@@ -1,5 +1,5 @@
-/* service_guests.c: where nothing waits, a caller that puts one short query answers it itself, as a guest: no
- * thread needs to be told of it then. */
+/* service_guests.c: where nothing waits, a caller that puts a few short queries answers them itself, as a guest: no
+ * thread needs to be told of them then. */
 #include "query/schedule/service_state.h"
 
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "engine/thread_number.h"
 
 #define PLACES_A_CALLER 4u /* guests for each caller that may answer at once: a thread finds its last one free */
+#define MOST_AT_ONCE 4u    /* queries of a submission that its caller answers */
 #define MOST_GUESTS 64u    /* but no more than this number, or one for each caller */
 
 gx_status gx_service_open_guests(gx_service *s, gx_error *err)
@@ -35,9 +36,11 @@ static bool is_idle(gx_service *s)
 
 /* Take the guest that the calling thread had last, whose memory is in its core's caches, or another
  * that is free. NULL: there is none. */
-static gx_worker *take_guest(gx_service *s)
+gx_worker *gx_service_take_guest(gx_service *s)
 {
     const uint32_t mine = gx_thread_number();
+    if (!s->n_guests)
+        return NULL;
     if (atomic_fetch_add(&s->n_visits, 1) < s->opt.callers) {
         for (uint32_t i = 0; i < s->n_guests; ++i) {
             gx_worker *w = s->guests[(mine + i) % s->n_guests];
@@ -49,10 +52,40 @@ static gx_worker *take_guest(gx_service *s)
     return NULL;
 }
 
-static void leave_guest(gx_service *s, gx_worker *w)
+void gx_service_leave_guest(gx_service *s, gx_worker *w)
 {
+    if (!w)
+        return;
     atomic_store(&w->visited, false);
     atomic_fetch_sub(&s->n_visits, 1);
+}
+
+void gx_guest_answer(gx_worker *w, gx_service_job *job)
+{
+    w->n = 1;
+    w->jobs[0] = job;
+    gx_worker_answer(w);
+}
+
+static void broadcast(gx_service *s, pthread_cond_t *to)
+{
+    pthread_mutex_lock(&s->lock);
+    pthread_cond_broadcast(to);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void gx_guests_take(gx_service *s, uint32_t n)
+{
+    atomic_fetch_sub(&s->n_held, n);
+    if (atomic_load(&s->n_wait_for_room))
+        broadcast(s, &s->room);
+}
+
+void gx_guests_done(gx_service *s, uint32_t n)
+{
+    atomic_fetch_add(&s->n_at_once, n);
+    if (atomic_fetch_sub(&s->n_pending, n) == n && atomic_load(&s->n_draining))
+        broadcast(s, &s->drained);
 }
 
 /* Take the query of a caller, as a thread of the CPU does. The query waits like any other where the
@@ -62,7 +95,7 @@ static gx_worker *visit(gx_service *s, gx_service_job *job)
     gx_worker *w = NULL;
     if (atomic_load(&s->n_held) > 1 || pthread_mutex_trylock(&s->lock))
         return NULL;
-    if (is_idle(s) && (w = take_guest(s))) {
+    if (is_idle(s) && (w = gx_service_take_guest(s))) {
         job->next = NULL;
         s->arriving = job;
         w->n = gx_worker_take(w, &w->ns);
@@ -71,42 +104,47 @@ static gx_worker *visit(gx_service *s, gx_service_job *job)
     return w;
 }
 
-/* Answer a query in its caller's thread, without the lock and without the scheduler, where no other
- * waits and the CPU is predicted to be faster. All that other threads write and that is touched here
- * lies in one cache line. false: nothing has been done. */
-static bool answer_at_once(gx_service *s, gx_service_job *job)
+/* Answer n queries in their caller's thread, one after the other, without the lock and without the
+ * scheduler, where no other waits. All that other threads write and that is touched here lies in one
+ * cache line. false: nothing has been done. */
+static bool answer_at_once(gx_service *s, gx_service_job *const *jobs, uint32_t n)
 {
     gx_worker *w;
-    if (s->decisions || atomic_load(&s->n_held) != 1 || atomic_load(&s->closing) ||
-        (s->opt.gpu && job->described.cpu > job->described.gpu_alone) || !(w = take_guest(s)))
+    if (s->decisions || atomic_load(&s->n_held) != n || atomic_load(&s->closing) || !(w = gx_service_take_guest(s)))
         return false;
-    atomic_fetch_sub(&s->n_held, 1);
-    if (atomic_load(&s->n_wait_for_room)) {
-        pthread_mutex_lock(&s->lock);
-        pthread_cond_broadcast(&s->room);
-        pthread_mutex_unlock(&s->lock);
-    }
-    w->n = 1;
-    w->jobs[0] = job;
-    gx_worker_answer(w);
-    leave_guest(s, w);
-    atomic_fetch_add(&s->n_at_once, 1);
-    if (atomic_fetch_sub(&s->n_pending, 1) == 1 && atomic_load(&s->n_draining)) {
-        pthread_mutex_lock(&s->lock);
-        pthread_cond_broadcast(&s->drained);
-        pthread_mutex_unlock(&s->lock);
-    }
+    gx_guests_take(s, n); /* others find that nothing waits */
+    for (uint32_t i = 0; i < n; ++i)
+        gx_guest_answer(w, jobs[i]);
+    gx_service_leave_guest(s, w);
+    gx_guests_done(s, n);
     return true;
 }
 
-bool gx_service_answer_here(gx_service *s, gx_service_job *job)
+/* Whether a caller may answer its queries: together they are short. *at_once: and the CPU is to answer each, if
+ * nothing else waits. */
+static bool are_short(const gx_service *s, gx_service_job *const *jobs, uint32_t n, bool *at_once)
+{
+    double all = 0;
+    *at_once = true;
+    for (uint32_t i = 0; i < n; ++i) {
+        const gx_schedule_job *j = &jobs[i]->described;
+        if (j->only == GX_PROCESSOR_GPU)
+            return false;
+        *at_once = *at_once && (!s->opt.gpu || j->cpu <= j->gpu_alone);
+        all += j->cpu;
+    }
+    return all <= s->opt.caller_seconds * 1e9;
+}
+
+bool gx_service_answer_here(gx_service *s, gx_service_job *const *jobs, uint32_t n)
 {
     gx_worker *w;
-    if (!s->n_guests || job->described.cpu > s->opt.caller_seconds * 1e9 || job->described.only == GX_PROCESSOR_GPU)
+    bool at_once;
+    if (!s->n_guests || n > MOST_AT_ONCE || !are_short(s, jobs, n, &at_once))
         return false;
-    if (answer_at_once(s, job))
+    if (at_once && answer_at_once(s, jobs, n))
         return true;
-    if (!(w = visit(s, job)))
+    if (n > 1 || !(w = visit(s, jobs[0])))
         return false;
     if (w->n)
         gx_worker_answer(w);
@@ -114,6 +152,6 @@ bool gx_service_answer_here(gx_service *s, gx_service_job *job)
     if (w->n)
         gx_worker_end_work(w);
     pthread_mutex_unlock(&s->lock);
-    leave_guest(s, w);
+    gx_service_leave_guest(s, w);
     return true;
 }

@@ -5,6 +5,7 @@
  *   service_answers.c    they answer what they have taken
  *   service_watchdog.c   a thread whose GPU hangs is left, and another one takes its place
  *   service_guests.c     a caller answers its query itself
+ *   service_chunks.c     many queries of one submission
  *   tickets.c            queries as texts, answers as documents
  */
 #ifndef GX_QUERY_SCHEDULE_SERVICE_STATE_H
@@ -50,6 +51,8 @@ typedef struct gx_worker {
     gx_plan *plans;         /* [max] */
     gx_hits *hits;          /* [max] */
     uint64_t retry_at;      /* ns, when a GPU that failed is tried again */
+    gx_service_job *chunks; /* taken, and not yet in `jobs` */
+    bool turn;              /* chunks come before the scheduler's queries the next time */
     uint32_t n;             /* queries taken, */
     double ns;              /* which are predicted to take so long */
     bool inherited;         /* from a thread that was left */
@@ -74,7 +77,11 @@ struct gx_service {
     alignas(64) _Atomic(gx_service_job *) arrived; /* the newest first */
     atomic_uint n_held;                            /* queries that are put and not taken */
     atomic_uint_fast64_t next_number, n_pending, n_refused, n_at_once;
-    atomic_uint n_visits, n_draining; /* guests that a caller has; calls of gx_service_drain */
+    atomic_uint n_visits, n_draining;         /* guests that a caller has; calls of gx_service_drain */
+    alignas(64) pthread_mutex_t chunk_lock;   /* of the next two; whoever needs `lock` too takes that first */
+    gx_service_job *first_chunk, *last_chunk; /* the oldest, and the newest if there is one */
+    atomic_uint n_chunked;                    /* queries in chunks */
+    atomic_bool gpu_lost;                     /* the scheduler sends the GPU nothing */
     alignas(64) atomic_uint n_sleeping[GX_N_PROCESSORS];
     atomic_uint n_polling[GX_N_PROCESSORS];
 
@@ -115,7 +122,7 @@ static inline bool gx_worker_was_left(const gx_worker *w)
 
 static inline bool gx_service_has_work(gx_service *s)
 {
-    return gx_scheduler_waiting(s->scheduler) || s->arriving || atomic_load(&s->arrived);
+    return gx_scheduler_waiting(s->scheduler) || s->arriving || atomic_load(&s->arrived) || atomic_load(&s->n_chunked);
 }
 
 /* ---- service_threads.c: threads take queries and answer them ---- */
@@ -187,7 +194,32 @@ void gx_service_give_up_left(gx_service *s);
 /* Their places. GX_ENOMEM, and what gx_session_open returns. */
 gx_status gx_service_open_guests(gx_service *s, gx_error *err);
 
-/* Answer a query in its caller's thread, or put it. false: nothing has been done. */
-bool gx_service_answer_here(gx_service *s, gx_service_job *job);
+/* Answer the n queries of a submission in its caller's thread, or put the query where it is one. false: nothing has
+ * been done. */
+bool gx_service_answer_here(gx_service *s, gx_service_job *const *jobs, uint32_t n);
+
+/* A guest for the calling thread, or NULL; and the end of its visit, where there was one. */
+gx_worker *gx_service_take_guest(gx_service *s);
+void gx_service_leave_guest(gx_service *s, gx_worker *w);
+
+/* Answer a query by a guest. Of those that were put, n no longer wait, because guests answer them; n are answered. */
+void gx_guest_answer(gx_worker *w, gx_service_job *job);
+void gx_guests_take(gx_service *s, uint32_t n);
+void gx_guests_done(gx_service *s, uint32_t n);
+
+/* ---- service_chunks.c: many queries of one submission ---- */
+
+/* Put n queries that have been described, in chunks, and answer some of them in the calling thread. false: they are
+ * for the scheduler, and nothing has been done. */
+bool gx_service_put_chunks(gx_service *s, gx_service_job *const *jobs, uint32_t n);
+
+/* Take queries for the thread; gx_chunks_unpack then puts them into w->jobs. The caller of the first one holds the
+ * lock, that of the second one need not. */
+uint32_t gx_chunks_take(gx_worker *w, uint64_t now, double *ns);
+void gx_chunks_unpack(gx_worker *w);
+
+/* Take the query of that number out of its chunk; or look at a query that is in one. NULL: there is none. */
+gx_service_job *gx_chunks_cancel(gx_service *s, uint64_t number);
+gx_service_job *gx_chunks_first(gx_service *s);
 
 #endif

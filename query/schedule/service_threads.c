@@ -22,13 +22,21 @@ void gx_service_wake(gx_service *s, gx_processor p, uint32_t n)
         pthread_cond_signal(&s->work[p]);
 }
 
-/* Sleep until woken, or until the time `until`. The caller holds the lock. A query that is put after
- * the look at `arrived` finds that somebody sleeps, see wake_for (service.c). */
-static void sleep_until(gx_service *s, gx_processor p, uint64_t until)
+/* Whether something has been put that a thread of the processor may take without being woken. */
+static bool has_arrived(gx_service *s, gx_processor p)
+{
+    return atomic_load(&s->arrived) ||
+           (p == GX_PROCESSOR_GPU && atomic_load(&s->n_chunked) && !atomic_load(&s->gpu_lost));
+}
+
+/* Sleep until woken, or until the time `until`. takes: the thread takes queries; then it does not sleep where some
+ * have arrived. The caller holds the lock. A query that is put after that look finds that somebody sleeps, see wake_for
+ * (service.c). */
+static void sleep_until(gx_service *s, gx_processor p, uint64_t until, bool takes)
 {
     const struct timespec t = gx_service_time_at(until);
     atomic_fetch_add(&s->n_sleeping[p], 1);
-    if (atomic_load(&s->arrived))
+    if (takes && has_arrived(s, p))
         ;
     else if (until == UINT64_MAX)
         pthread_cond_wait(&s->work[p], &s->lock);
@@ -97,13 +105,13 @@ static uint32_t most_to_take(const gx_worker *w)
     return share < 1 ? 1 : share < w->max ? share : w->max;
 }
 
-uint32_t gx_worker_take(gx_worker *w, double *ns)
+/* Take what the scheduler decides, after it has been told of what has arrived: *all queries. */
+static uint32_t take_scheduled(gx_worker *w, uint64_t t, double *ns, uint32_t *all)
 {
     gx_service *s = w->s;
-    const uint64_t t = gx_service_now();
-    uint32_t n = 0, most, absorbed, all = 0;
+    uint32_t n = 0, most, absorbed;
     do {
-        all += absorbed = gx_service_absorb(s, t, w->absorbs);
+        *all += absorbed = gx_service_absorb(s, t, w->absorbs);
         most = most_to_take(w);
         n = gx_scheduler_take(s->scheduler, t, w->p, w->slots, most, ns);
     } while (!n && absorbed);
@@ -113,6 +121,21 @@ uint32_t gx_worker_take(gx_worker *w, double *ns)
     }
     if (n && s->decisions)
         gx_decisions_take(s->decisions, t, w->p, most, w->slots, n, *ns);
+    return n;
+}
+
+uint32_t gx_worker_take(gx_worker *w, double *ns)
+{
+    gx_service *s = w->s;
+    const uint64_t t = gx_service_now();
+    uint32_t all = 0, n = 0;
+    w->turn = !w->turn;
+    if (w->turn)
+        n = gx_chunks_take(w, t, ns);
+    if (!n)
+        n = take_scheduled(w, t, ns, &all);
+    if (!n && !w->turn)
+        n = gx_chunks_take(w, t, ns);
     s->counts.by[w->p] += n;
     if (n)
         gx_service_make_room(s, n);
@@ -135,7 +158,7 @@ static bool return_to_gpu(gx_worker *w)
     gx_error err;
     pthread_mutex_lock(&s->lock);
     while (!atomic_load(&s->closing) && gx_service_now() < w->retry_at)
-        sleep_until(s, GX_PROCESSOR_GPU, w->retry_at);
+        sleep_until(s, GX_PROCESSOR_GPU, w->retry_at, false);
     const bool all_returned = gx_service_free_left(s);
     pthread_mutex_unlock(&s->lock);
     if (atomic_load(&s->closing))
@@ -148,6 +171,7 @@ static bool return_to_gpu(gx_worker *w)
     }
     pthread_mutex_lock(&s->lock);
     gx_scheduler_set_gpu(s->scheduler, true);
+    atomic_store(&s->gpu_lost, false);
     if (s->decisions)
         gx_decisions_gpu(s->decisions, true);
     ++s->counts.gpu_returns;
@@ -181,7 +205,7 @@ static uint32_t wait_for_work(gx_worker *w, double *ns)
         if (!spin_until)
             spin_until = t + (uint64_t)(s->opt.spin * 1e9);
         if (t >= spin_until || atomic_load(&s->n_polling[w->p]) >= s->most_polling) {
-            sleep_until(s, w->p, next);
+            sleep_until(s, w->p, next, true);
             spin_until = 0;
             continue;
         }

@@ -216,6 +216,16 @@ static void bytes_that_are_not_resident_cost(void **state)
     const gx_query_costs after = gx_cost_of_query(p, &f);
     assert_near(after.gpu_alone, before.gpu_alone + 5e5, 1);
     assert_near(after.cpu, before.cpu, 1e-9);
+    gx_cost_profile_init(p); /* the library's own knows it, too */
+    for (int op = 0; op < 3; ++op) {
+        f.op = (gx_op)op;
+        f.missing = 0;
+        const gx_query_costs resident = gx_cost_of_query(p, &f);
+        f.missing = 5e6;
+        const gx_query_costs absent = gx_cost_of_query(p, &f);
+        assert_true(absent.gpu > resident.gpu + 5000 && absent.gpu_alone > resident.gpu_alone + 5000);
+        assert_near(absent.cpu, resident.cpu, 1e-9);
+    }
     free(p);
 }
 

@@ -762,7 +762,8 @@ static void bad_options_and_queries_are_refused(void **state)
 }
 
 typedef struct told {
-    pthread_t by;
+    pthread_t by, submitter;
+    atomic_bool by_others; /* than the submitter */
     atomic_uint n;
 } told;
 
@@ -771,32 +772,44 @@ static void on_told(void *user, const gx_service_answer *a)
     told *t = user;
     assert_int_equal(a->status, GX_OK);
     t->by = pthread_self();
+    if (!pthread_equal(t->by, t->submitter))
+        atomic_store(&t->by_others, true);
     atomic_fetch_add(&t->n, 1);
 }
 
 static void a_caller_answers_a_short_query_before_submit_returns(void **state)
 {
     (void)state;
-    told t = {0};
+    told t = {.submitter = pthread_self()};
     gx_query_options options = GX_QUERY_OPTIONS;
-    const gx_query queries[2] = {GX_TEXT_QUERY("t0000003", 8), GX_TEXT_QUERY("t0000004", 8)};
+    const gx_query queries[5] = {GX_TEXT_QUERY("t0000003", 8), GX_TEXT_QUERY("t0000004", 8),
+                                 GX_TEXT_QUERY("t0000005", 8), GX_TEXT_QUERY("t0000006", 8),
+                                 GX_TEXT_QUERY("t0000007", 8)};
     gx_service_options o = usual(NULL);
     o.callers = 1;
     o.caller_seconds = 1;
     o.answer = on_told;
     o.user = &t;
     gx_service *s = opened(&o);
-    const gx_submission one = GX_SUBMISSION(queries, 1, &options), two = GX_SUBMISSION(queries, 2, &options);
+    const gx_submission one = GX_SUBMISSION(queries, 1, &options), two = GX_SUBMISSION(queries, 2, &options),
+                        many = GX_SUBMISSION(queries, 5, &options);
     for (uint32_t i = 1; i <= 100; ++i) {
         assert_int_equal(gx_service_submit(s, &one, NULL, NULL), GX_OK);
         gx_service_drain(s); /* a thread of the service that looks for work just then holds the lock */
         assert_int_equal(atomic_load(&t.n), i);
     }
     assert_true(pthread_equal(t.by, pthread_self()));
-    assert_int_equal(gx_service_submit(s, &two, NULL, NULL), GX_OK);
+    for (uint32_t i = 1; i <= 100; ++i) {
+        atomic_store(&t.by_others, false);
+        assert_int_equal(gx_service_submit(s, &two, NULL, NULL), GX_OK);
+        gx_service_drain(s);
+        assert_int_equal(atomic_load(&t.n), 100 + 2 * i);
+        assert_false(atomic_load(&t.by_others));
+    }
+    assert_int_equal(gx_service_submit(s, &many, NULL, NULL), GX_OK);
     gx_service_drain(s);
-    assert_int_equal(atomic_load(&t.n), 102);
-    assert_false(pthread_equal(t.by, pthread_self()));
+    assert_int_equal(atomic_load(&t.n), 305);
+    assert_true(atomic_load(&t.by_others));
     gx_service_close(s);
     o.caller_seconds = 0; /* no query is as short */
     s = opened(&o);

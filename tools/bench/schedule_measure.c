@@ -162,7 +162,7 @@ static int offer(bench *b, const setup *s, double rate, uint64_t n, point *out)
     service.gpu = b->gpu;
     service.cpu_threads = s->cpu_threads;
     service.gpu_threads = s->gpu_threads;
-    service.callers = (s->submitters + 3) / 4; /* the others go on planning */
+    service.callers = s->submitters;
     service.profile = b->profile;
     opt.log = a->argv[1];
     opt.query.op = (gx_op)cli_choice(a, "op");
@@ -324,8 +324,8 @@ static setup setup_of(const bench *b, bench_system system, uint32_t cores, uint3
     setup s = {.system = system, .cores = cores, .submitters = cores};
     if (system != SYSTEM_HYBRID)
         return s;
-    s.cpu_threads = share(cpu_threads, cores / 4);
-    s.gpu_threads = b->gpu ? share(cli_count(b->a, "gpu-threads"), cores / 4) : 1;
+    s.cpu_threads = share(cpu_threads, cores / (b->gpu ? 8 : 4));
+    s.gpu_threads = b->gpu ? share(cli_count(b->a, "gpu-threads"), cores * 3 / 8) : 1;
     const uint32_t others = s.cpu_threads + (b->gpu ? s.gpu_threads : 0);
     s.submitters = share(cli_count(b->a, "submitters"), cores > others ? cores - others : 1);
     return s;

@@ -1,0 +1,341 @@
+/* Submissions of many queries, which pass a service's scheduler by: the same answers as a search, whoever gives them;
+ * cancelling, closing, failures of the GPU. A second CPU engine poses as the GPU. */
+#include "query/schedule/service.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "query/session.h"
+#include "tests/support/gen.h"
+#include "tests/support/test.h"
+
+enum { N_TERMS = 40, N_DOCS = 3000, K = 10, N_QUESTIONS = 512, BATCH = 64, LARGEST = 600 };
+
+static char path[] = "/tmp/gpuidx-test-chunks-XXXXXX";
+static gx_index *ix;
+static gx_engine *cpu, *gpu;
+static gx_executor gated_gpu;
+static atomic_bool gate;     /* closed: runs of the GPU wait, */
+static atomic_bool cpu_gate; /* and threads of the CPU, when they have answered */
+static atomic_uint n_faults; /* of the GPU, to be injected */
+static atomic_uint n_runs;   /* of the GPU */
+
+typedef struct question {
+    char text[64];
+    uint32_t docids[K], n; /* the answer of a search */
+    double scores[K];
+} question;
+
+static question questions[N_QUESTIONS];
+
+/* ---- engines ---- */
+
+static void wait_at(atomic_bool *closed)
+{
+    while (atomic_load(closed))
+        nanosleep(&(struct timespec){0, 100000}, NULL);
+}
+
+static gx_status run_gpu(void *exec, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_search_stats *work,
+                         gx_error *err)
+{
+    wait_at(&gate);
+    unsigned left = atomic_load(&n_faults);
+    const bool fails = atomic_fetch_add(&n_runs, 1) % 4 == 3;
+    while (fails && left && !atomic_compare_exchange_weak(&n_faults, &left, left - 1))
+        ;
+    if (fails && left) {
+        err->status = GX_ECUDA;
+        return GX_ECUDA;
+    }
+    return gx_executor_cpu.run(exec, plans, n, hits, work, err);
+}
+
+static void ask_all(void)
+{
+    gen_rng rng = {3};
+    gx_session *session;
+    gx_error err = {0};
+    assert_int_equal(gx_session_open(&session, cpu, NULL), GX_OK);
+    for (uint32_t i = 0; i < N_QUESTIONS; ++i) {
+        question *q = &questions[i];
+        for (uint32_t n = gen_below(&rng, 5); n; --n) {
+            char term[16];
+            gen_term_name(gen_below(&rng, N_TERMS + 2), term);
+            strcat(strcat(q->text, " "), term);
+        }
+        const gx_query query = GX_TEXT_QUERY(q->text, strlen(q->text));
+        const gx_query_options options = GX_QUERY_OPTIONS;
+        const gx_results results = {sizeof results, q->docids, NULL, &q->n, NULL, q->scores};
+        if (gx_search(session, &query, 1, &options, &results, &err))
+            fail_msg("%s", err.text);
+    }
+    gx_session_close(session);
+}
+
+static int open_all(void **state)
+{
+    (void)state;
+    gx_error err = {0};
+    gx_engine_options opt = GX_ENGINE_OPTIONS;
+    gen_collection *c = gen_open(8, GEN_CLUSTERED, N_DOCS, N_TERMS);
+    const gx_codec *codec = gx_codec_by_name("gpubp128");
+    assert_true(close(mkstemp(path)) == 0);
+    unlink(path);
+    gated_gpu = gx_executor_cpu;
+    gated_gpu.name = "gpu";
+    gated_gpu.run = run_gpu;
+    opt.kind = GX_ENGINE_CPU;
+    if (gen_write(c, path, codec, codec, &err) || gx_index_open(&ix, path, NULL, &err) ||
+        gx_engine_open(&cpu, ix, &opt, &err))
+        fail_msg("%s", err.text);
+    opt.kind = GX_ENGINE_GPU;
+    if (gx_engine_open_with(&gpu, ix, &opt, &gated_gpu, &err))
+        fail_msg("%s", err.text);
+    gen_close(c);
+    ask_all();
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    gx_engine_close(gpu);
+    gx_engine_close(cpu);
+    gx_index_close(ix);
+    return unlink(path);
+}
+
+/* ---- submissions ---- */
+
+/* What has come of all submissions. */
+static struct {
+    atomic_uint right, wrong, cancelled, by[2], fallen;
+} got;
+
+static void on_answer(void *user, const gx_service_answer *a)
+{
+    const question *q = a->user;
+    (void)user;
+    const bool right = a->status == GX_OK && a->n_hits == q->n &&
+                       memcmp(a->docids, q->docids, q->n * sizeof *q->docids) == 0 &&
+                       memcmp(a->scores, q->scores, q->n * sizeof *q->scores) == 0;
+    const bool cancelled = a->status == GX_ECANCELLED;
+    atomic_fetch_add(right ? &got.right : cancelled ? &got.cancelled : &got.wrong, 1);
+    if (!cancelled)
+        atomic_fetch_add(&got.by[a->by], 1);
+    atomic_fetch_add(&got.fallen, a->fell_back);
+    if (!cancelled && a->by == GX_PROCESSOR_CPU)
+        wait_at(&cpu_gate);
+}
+
+static gx_service *opened(uint32_t callers)
+{
+    gx_service_options o = GX_SERVICE_OPTIONS;
+    gx_service *s;
+    gx_error err = {0};
+    memset(&got, 0, sizeof got);
+    o.cpu = cpu;
+    o.gpu = gpu;
+    o.batch = BATCH;
+    o.spin = 20e-6;
+    o.retry = 1e-3;
+    o.callers = callers;
+    o.caller_seconds = 20e-6;
+    o.answer = on_answer;
+    if (gx_service_open(&s, &o, &err))
+        fail_msg("%s", err.text);
+    return s;
+}
+
+/* Submit n questions from number `at` on; returns the number of the first. */
+static uint64_t submit(gx_service *s, uint32_t at, uint32_t n, double deadline)
+{
+    gx_query queries[LARGEST];
+    void *users[LARGEST];
+    uint64_t first = 0;
+    gx_error err = {0};
+    const gx_query_options options = GX_QUERY_OPTIONS;
+    for (uint32_t i = 0; i < n; ++i) {
+        question *q = &questions[(at + i) % N_QUESTIONS];
+        queries[i] = (gx_query)GX_TEXT_QUERY(q->text, strlen(q->text));
+        users[i] = q;
+    }
+    gx_submission sub = GX_SUBMISSION(queries, n, &options);
+    sub.users = users;
+    sub.deadline = deadline;
+    while (gx_service_submit(s, &sub, &first, &err) == GX_EBUSY)
+        nanosleep(&(struct timespec){0, 100000}, NULL);
+    assert_int_equal(err.status, GX_OK);
+    return first;
+}
+
+typedef struct submitter {
+    gx_service *s;
+    uint64_t seed;
+    uint32_t n;
+} submitter;
+
+static void *submit_often(void *user)
+{
+    submitter *u = user;
+    gen_rng rng = {u->seed};
+    for (uint32_t i = 0; i < 40; ++i) {
+        static const uint32_t most[] = {4, 12, 40, 300, LARGEST};
+        const uint32_t n = 1 + gen_below(&rng, most[gen_below(&rng, 5)]);
+        submit(u->s, gen_below(&rng, N_QUESTIONS), n, gen_below(&rng, 3) ? 0 : 1e-3);
+        u->n += n;
+    }
+    return NULL;
+}
+
+/* Several threads submit at once; all answers are right. */
+static void check_answers(uint64_t seed, uint32_t callers)
+{
+    enum { THREADS = 4 };
+    gx_service *s = opened(callers);
+    submitter u[THREADS];
+    pthread_t threads[THREADS];
+    gx_service_counts c;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < THREADS; ++i) {
+        u[i] = (submitter){s, seed + i, 0};
+        assert_int_equal(pthread_create(&threads[i], NULL, submit_often, &u[i]), 0);
+    }
+    for (uint32_t i = 0; i < THREADS; ++i) {
+        pthread_join(threads[i], NULL);
+        n += u[i].n;
+    }
+    gx_service_drain(s);
+    gx_service_get_counts(s, &c);
+    if (atomic_load(&got.right) != n)
+        fail_msg("seed %d: %u of %u answers are right", (int)seed, atomic_load(&got.right), n);
+    assert_int_equal(c.submitted, n);
+    assert_int_equal(c.answered, n);
+    assert_int_equal(c.by[0], atomic_load(&got.by[0]));
+    assert_int_equal(c.by[1], atomic_load(&got.by[1]));
+    assert_int_equal(c.fell_back, atomic_load(&got.fallen));
+    assert_true(c.by[1] > 0 && c.batches > 0);
+    gx_service_close(s);
+}
+
+static void many_are_answered_as_a_search_does(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 10; seed < 40; seed += 10)
+        check_answers(seed, 0);
+}
+
+static void callers_answer_some_of_many_as_a_search_does(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 50; seed < 80; seed += 10)
+        check_answers(seed, 3);
+}
+
+static void faults_of_the_gpu_lose_none_of_many(void **state)
+{
+    (void)state;
+    atomic_store(&n_faults, 60);
+    check_answers(100, 0);
+    check_answers(200, 2);
+    assert_true(atomic_load(&n_faults) < 60);
+    atomic_store(&n_faults, 0);
+}
+
+/* ---- what waits ---- */
+
+static void set_gates(bool closed)
+{
+    atomic_store(&gate, closed);
+    atomic_store(&cpu_gate, closed);
+}
+
+static void many_that_wait_can_be_cancelled(void **state)
+{
+    (void)state;
+    enum { N = 100 };
+    gen_rng rng = {5};
+    for (uint32_t round = 0; round < 20; ++round) {
+        set_gates(true);
+        gx_service *s = opened(0);
+        uint32_t n_cancelled = 0;
+        uint64_t numbers[3 * N];
+        for (uint32_t i = 0; i < 3; ++i) {
+            const uint64_t first = submit(s, i * N, N, 0);
+            for (uint32_t j = 0; j < N; ++j)
+                numbers[i * N + j] = first + j;
+        }
+        for (uint32_t n = 3 * N; n > 3 * N / 2;) { /* half of them, in any order */
+            const uint32_t i = gen_below(&rng, n);
+            n_cancelled += gx_service_cancel(s, numbers[i]);
+            assert_false(gx_service_cancel(s, numbers[i])); /* it waits no longer */
+            numbers[i] = numbers[--n];
+        }
+        assert_int_equal(atomic_load(&got.cancelled), n_cancelled);
+        assert_true(n_cancelled > 0);
+        set_gates(false);
+        gx_service_drain(s);
+        assert_int_equal(atomic_load(&got.cancelled), n_cancelled);
+        assert_int_equal(atomic_load(&got.right), 3 * N - n_cancelled);
+        gx_service_close(s);
+    }
+}
+
+static void *open_the_gate_soon(void *user)
+{
+    (void)user;
+    nanosleep(&(struct timespec){0, 200000000}, NULL);
+    set_gates(false);
+    return NULL;
+}
+
+static void closing_answers_many_that_wait_with_cancelled(void **state)
+{
+    (void)state;
+    pthread_t opener;
+    set_gates(true);
+    gx_service *s = opened(0);
+    for (uint32_t i = 0; i < 4; ++i)
+        submit(s, i * 100, LARGEST, 0);
+    assert_int_equal(pthread_create(&opener, NULL, open_the_gate_soon, NULL), 0);
+    gx_service_close(s);
+    pthread_join(opener, NULL);
+    assert_int_equal(atomic_load(&got.wrong), 0);
+    assert_int_equal(atomic_load(&got.right) + atomic_load(&got.cancelled), 4 * LARGEST);
+    assert_true(atomic_load(&got.cancelled) > LARGEST);
+}
+
+/* While the GPU does not answer, the CPU's threads answer all but what fits into a few batches. */
+static void the_cpu_helps_where_many_wait(void **state)
+{
+    (void)state;
+    atomic_store(&gate, true);
+    gx_service *s = opened(0);
+    for (uint32_t i = 0; i < 4; ++i)
+        submit(s, i, LARGEST, 0);
+    const uint32_t held = 4 * BATCH; /* two threads of the GPU have a batch each, and fewer than a batch wait */
+    for (uint32_t turn = 0; turn < 5000 && atomic_load(&got.right) < 4 * LARGEST - held; ++turn)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    assert_in_range(atomic_load(&got.right), 4 * LARGEST - held, 4 * LARGEST);
+    assert_int_equal(atomic_load(&got.by[GX_PROCESSOR_GPU]), 0);
+    atomic_store(&gate, false);
+    gx_service_drain(s);
+    assert_int_equal(atomic_load(&got.right), 4 * LARGEST);
+    gx_service_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(many_are_answered_as_a_search_does),
+        cmocka_unit_test(callers_answer_some_of_many_as_a_search_does),
+        cmocka_unit_test(faults_of_the_gpu_lose_none_of_many),
+        cmocka_unit_test(many_that_wait_can_be_cancelled),
+        cmocka_unit_test(closing_answers_many_that_wait_with_cancelled),
+        cmocka_unit_test(the_cpu_helps_where_many_wait),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
