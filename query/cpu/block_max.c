@@ -36,6 +36,7 @@
 #define HEAVY_SHARE 0.8           /* of the sum of ub */
 #define FIRST_PHASE 64u           /* segments, about */
 #define PHASE_GROWTH 8u
+#define COUNTED 4u /* one segment of so many is counted: phases need not be exact */
 
 void gx_cpu_block_max_free(gx_cpu_block_max_state *b)
 {
@@ -301,11 +302,15 @@ static uint32_t bound_of_rank(const gx_cpu_block_max_state *b, uint32_t n)
     return bucket << GX_BLOCK_MAX_BUCKET_SHIFT;
 }
 
-static void count_bounds(gx_cpu_block_max_state *b)
+/* Count every step-th bound step times. */
+static void count_bounds(gx_cpu_block_max_state *b, uint32_t step)
 {
+    const uint16_t *sums = b->sums;
+    const uint32_t n = b->n_segments;
+    uint32_t *counts = b->counts;
     memset(b->counts, 0, sizeof b->counts);
-    for (uint32_t i = 0; i < b->n_segments; ++i)
-        ++b->counts[b->sums[i] >> GX_BLOCK_MAX_BUCKET_SHIFT];
+    for (uint32_t i = 0; i < n; i += step)
+        counts[sums[i] >> GX_BLOCK_MAX_BUCKET_SHIFT] += step;
 }
 
 /* The segments with bounds of at least `least` and below `most`, by docid; returns their number. */
@@ -393,7 +398,7 @@ static void count_segments(const gx_cpu_searcher *s, gx_cpu_block_max_state *b, 
     }
     b->factor = gx_plan_skips_blocks(plan) ? plan->threshold_factor : 1;
     b->least = 0;
-    count_bounds(b);
+    count_bounds(b, budget ? 1 : COUNTED);
     if (budget)
         apply_budget(b, plan->block_budget);
 }

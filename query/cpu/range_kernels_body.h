@@ -5,21 +5,50 @@
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
 #define NAME(x) JOIN(KERNELS, x)
+#define FETCH_AHEAD 512 /* bytes of a row */
 
 /* ---- bounds ---- */
 
 #if VECTOR == 64
+/* sum, and 32 bounds in units. */
+static inline __m512i NAME(add_units)(__m512i sum, const uint8_t *bounds, __m512i weight)
+{
+    const __m512i row = _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)bounds));
+    return _mm512_add_epi16(sum, _mm512_mulhi_epu16(_mm512_slli_epi16(row, 8), weight));
+}
+
+/* 128 sums at a time, so that each line is read once. */
+static uint32_t NAME(sum_long)(uint16_t *sums, const uint8_t *const *rows, const uint16_t *weights, uint32_t n_lists,
+                               size_t at, uint32_t n)
+{
+    uint32_t i = 0;
+    for (; i + 128 <= n; i += 128) {
+        __m512i a = _mm512_setzero_si512(), b = a, c = a, d = a;
+        for (uint32_t l = 0; l < n_lists; ++l) {
+            const uint8_t *row = rows[l] + at + i;
+            const __m512i weight = _mm512_set1_epi16((short)weights[l]);
+            gx_prefetch(row + FETCH_AHEAD);
+            gx_prefetch(row + FETCH_AHEAD + 64);
+            a = NAME(add_units)(a, row, weight);
+            b = NAME(add_units)(b, row + 32, weight);
+            c = NAME(add_units)(c, row + 64, weight);
+            d = NAME(add_units)(d, row + 96, weight);
+        }
+        _mm512_storeu_si512(sums + i, a);
+        _mm512_storeu_si512(sums + i + 32, b);
+        _mm512_storeu_si512(sums + i + 64, c);
+        _mm512_storeu_si512(sums + i + 96, d);
+    }
+    return i;
+}
+
 static void NAME(sum_bounds)(uint16_t *sums, const uint8_t *const *rows, const uint16_t *weights, uint32_t n_lists,
                              size_t at, uint32_t n)
 {
-    for (uint32_t i = 0; i < n; i += 32) {
+    for (uint32_t i = NAME(sum_long)(sums, rows, weights, n_lists, at, n); i < n; i += 32) {
         __m512i sum = _mm512_setzero_si512();
-        for (uint32_t l = 0; l < n_lists; ++l) {
-            const __m512i row =
-                _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)(rows[l] + at + i)));
-            const __m512i weight = _mm512_set1_epi16((short)weights[l]);
-            sum = _mm512_add_epi16(sum, _mm512_mulhi_epu16(_mm512_slli_epi16(row, 8), weight));
-        }
+        for (uint32_t l = 0; l < n_lists; ++l)
+            sum = NAME(add_units)(sum, rows[l] + at + i, _mm512_set1_epi16((short)weights[l]));
         _mm512_storeu_si512(sums + i, sum);
     }
 }
@@ -55,21 +84,52 @@ static uint32_t NAME(reach)(const uint16_t *sums, uint32_t least)
     return _mm512_cmpge_epu16_mask(_mm512_loadu_si512(sums), _mm512_set1_epi16((short)least));
 }
 #elif VECTOR == 32
-/* unpacklo and unpackhi leave the middle quarters exchanged, which the permutations put right. */
+/* Sums of 32 bounds in units. unpacklo and unpackhi leave the middle quarters exchanged, which `store` puts right. */
+typedef struct NAME(sums32) {
+    __m256i lo, hi;
+} NAME(sums32);
+
+static inline void NAME(add_units)(NAME(sums32) * sum, const uint8_t *bounds, __m256i weight)
+{
+    const __m256i row = _mm256_loadu_si256((const __m256i *)(const void *)bounds), zero = _mm256_setzero_si256();
+    sum->lo = _mm256_add_epi16(sum->lo, _mm256_mulhi_epu16(_mm256_unpacklo_epi8(zero, row), weight));
+    sum->hi = _mm256_add_epi16(sum->hi, _mm256_mulhi_epu16(_mm256_unpackhi_epi8(zero, row), weight));
+}
+
+static inline void NAME(store)(uint16_t *sums, NAME(sums32) sum)
+{
+    _mm256_storeu_si256((__m256i *)(void *)sums, _mm256_permute2x128_si256(sum.lo, sum.hi, 0x20));
+    _mm256_storeu_si256((__m256i *)(void *)(sums + 16), _mm256_permute2x128_si256(sum.lo, sum.hi, 0x31));
+}
+
+/* 64 sums at a time, so that each line is read once. */
+static uint32_t NAME(sum_long)(uint16_t *sums, const uint8_t *const *rows, const uint16_t *weights, uint32_t n_lists,
+                               size_t at, uint32_t n)
+{
+    uint32_t i = 0;
+    for (; i + 64 <= n; i += 64) {
+        NAME(sums32) a = {_mm256_setzero_si256(), _mm256_setzero_si256()}, b = a;
+        for (uint32_t l = 0; l < n_lists; ++l) {
+            const uint8_t *row = rows[l] + at + i;
+            const __m256i weight = _mm256_set1_epi16((short)weights[l]);
+            gx_prefetch(row + FETCH_AHEAD);
+            NAME(add_units)(&a, row, weight);
+            NAME(add_units)(&b, row + 32, weight);
+        }
+        NAME(store)(sums + i, a);
+        NAME(store)(sums + i + 32, b);
+    }
+    return i;
+}
+
 static void NAME(sum_bounds)(uint16_t *sums, const uint8_t *const *rows, const uint16_t *weights, uint32_t n_lists,
                              size_t at, uint32_t n)
 {
-    const __m256i zero = _mm256_setzero_si256();
-    for (uint32_t i = 0; i < n; i += 32) {
-        __m256i lo = zero, hi = zero;
-        for (uint32_t l = 0; l < n_lists; ++l) {
-            const __m256i row = _mm256_loadu_si256((const __m256i *)(const void *)(rows[l] + at + i));
-            const __m256i weight = _mm256_set1_epi16((short)weights[l]);
-            lo = _mm256_add_epi16(lo, _mm256_mulhi_epu16(_mm256_unpacklo_epi8(zero, row), weight));
-            hi = _mm256_add_epi16(hi, _mm256_mulhi_epu16(_mm256_unpackhi_epi8(zero, row), weight));
-        }
-        _mm256_storeu_si256((__m256i *)(void *)(sums + i), _mm256_permute2x128_si256(lo, hi, 0x20));
-        _mm256_storeu_si256((__m256i *)(void *)(sums + i + 16), _mm256_permute2x128_si256(lo, hi, 0x31));
+    for (uint32_t i = NAME(sum_long)(sums, rows, weights, n_lists, at, n); i < n; i += 32) {
+        NAME(sums32) sum = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+        for (uint32_t l = 0; l < n_lists; ++l)
+            NAME(add_units)(&sum, rows[l] + at + i, _mm256_set1_epi16((short)weights[l]));
+        NAME(store)(sums + i, sum);
     }
 }
 
@@ -467,5 +527,6 @@ static const gx_range_kernels KERNELS = {
 #undef JOIN_
 #undef JOIN
 #undef NAME
+#undef FETCH_AHEAD
 #undef KERNELS
 #undef VECTOR
