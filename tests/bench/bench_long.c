@@ -3,8 +3,8 @@
  *
  *   bench_long [--shape=splade|unicoil|inference-free] [--docs=N] [--scattered] [--seed=N]
  *   bench_long --index=FILE --log=FILE [--times=N]
- *              [--queries=N] [--terms=N,..] [--k=N,..] [--algorithm=auto,block-max] [--groups=N]
- *              [--runs=N] [--sessions=N] [--check=N] [--alone=N] [--scatter-add=N]
+ *              [--queries=N] [--terms=N,..] [--k=N,..] [--algorithm=auto,block-max,exhaustive]
+ *              [--groups=N] [--runs=N] [--sessions=N] [--check=N] [--alone=N] [--scatter-add=N]
  *              [--map-memory=BYTES,..] [--codec=NAME] [--engine=gpu|cpu] [--approximate='X;..']
  *
  * Without --index the collection is generated (tools/bench/sparse_collection.h), documents by their
@@ -236,7 +236,8 @@ static void make_plans(bench *b, uint32_t n_terms, uint32_t k)
     gx_query_options opt = GX_QUERY_OPTIONS;
     gx_error err = {0};
     opt.k = k;
-    opt.algorithm = b->algorithm;
+    opt.prune = b->algorithm != EXHAUSTIVE;
+    opt.algorithm = opt.prune ? b->algorithm : GX_ALGORITHM_AUTO;
     if (b->s->ix.impacts)
         opt.preset = GX_IMPACT;
     free_plans(b);
@@ -364,8 +365,7 @@ static void measure(bench *b, void *cpu, uint32_t n_terms, uint32_t k)
         }
     }
     const uint32_t wrong = check(b, cpu, b->o.check);
-    printf("%-9s terms %5.1f k %5u: %8.0f queries/s", b->algorithm == GX_ALGORITHM_AUTO ? "auto" : "block-max",
-           mean_terms / b->n, k, b->n / best);
+    printf("%-9s terms %5.1f k %5u: %8.0f queries/s", algorithm_names[b->algorithm], mean_terms / b->n, k, b->n / best);
     if (b->o.sessions)
         printf(", %u sessions %8.0f", b->o.sessions, measure_sessions(b, k));
     printf("; of %u checked %u differ; a query: %.2f M postings, %.0f blocks, %.1f%% decoded; us: search %.2f select "

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const algorithm_names[] = {"auto", "pmf", "taat", "block-max", "exhaustive"};
+
 static numbers parse_numbers(const char *text)
 {
     numbers v = {0};
@@ -29,7 +31,7 @@ static numbers parse_algorithms(const char *text)
 {
     numbers v = {0};
     for (; text && *text && v.n < MAX_VALUES; text = strchr(text, ',') ? strchr(text, ',') + 1 : NULL)
-        v.of[v.n++] = strncmp(text, "block-max", 9) == 0 ? GX_ALGORITHM_BLOCK_MAX : GX_ALGORITHM_AUTO;
+        v.of[v.n++] = *text == 'b' ? GX_ALGORITHM_BLOCK_MAX : *text == 'e' ? EXHAUSTIVE : GX_ALGORITHM_AUTO;
     return v;
 }
 

@@ -7,6 +7,9 @@
 #define MAX_VALUES 8
 #define MAX_SETTINGS 64 /* of --approximate */
 
+#define EXHAUSTIVE GX_N_ALGORITHMS /* of --algorithm: every posting is scored */
+extern const char *const algorithm_names[EXHAUSTIVE + 1];
+
 typedef struct numbers {
     uint32_t n;
     uint64_t of[MAX_VALUES];
