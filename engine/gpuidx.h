@@ -662,7 +662,8 @@ GX_API void gx_preset_parameters(gx_preset p, float *k1, float *b);
  * GX_ALGORITHM_TAAT are those of Ding, He, Yan and Suel (WWW 2009). */
 typedef enum gx_algorithm {
     /* The engine's own, the fastest: list at a time with a rising threshold, bounds and maps;
-     * GX_ALGORITHM_BLOCK_MAX for an OR of many terms. */
+     * GX_ALGORITHM_BLOCK_MAX for an OR of many terms, and on a GPU of fewer learned weights where
+     * that is likely to be faster. */
     GX_ALGORITHM_AUTO,
     /* AND: Parallel Merge Find intersects the shortest list with the others, and skips blocks into
      * which no candidate falls. OR: as GX_ALGORITHM_TAAT. */

@@ -121,7 +121,8 @@
      "as `taat`; `taat`: term at a time, which scores every posting into a table with a place for each document; " \
      "these " \
      "two are those of Ding et al. (2009). `block-max`: for OR, bounds of ranges of documents, which `auto` " \
-     "takes for queries of many terms; else as `auto`"}, \
+     "takes for queries of many terms, and on a GPU for fewer learned weights where it is likely to be faster; else " \
+     "as `auto`"}, \
     {"recursion", 0, CLI_COUNT, "N", "0", \
      "levels of recursion of Parallel Merge Find; they pay above 5 M integers", .max = GX_MAX_RECURSION}, \
     {"approximate", 0, CLI_TEXT, "X", "0", \

@@ -95,17 +95,6 @@ static gx_status run_all_requests(gpu_workspace *x, const plan_batch *pb, const 
 /* Runs of up to this many queries are few (request). */
 constexpr uint32_t MAX_FEW = 64;
 
-/* Which requests are searched by tiles. */
-static gx_status choose_tiles(gpu_session *session, const gx_plan *plans, request *requests, uint32_t n, gx_error *err)
-{
-    for (uint32_t i = 0; i < n; ++i) {
-        const gx_plan *plan = &plans[requests[i].plan];
-        if (suits_tiles(plan, session->s->ix->n_docs))
-            TRY_STATUS(find_tiles(session, plan->norm, &requests[i].tiled, err));
-    }
-    return GX_OK;
-}
-
 static void add_calls(gx_search_stats *work, const gpu_call_counts *after, const gpu_call_counts *before)
 {
     work->parts += after->parts - before->parts;
@@ -189,7 +178,9 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
     session->was_last = __atomic_exchange_n(&s->last, x, __ATOMIC_RELAXED) == x;
     __atomic_fetch_add(&s->running, 1, __ATOMIC_SEQ_CST);
     begin_uses(x, plans, n, work);
-    gx_status st = choose_tiles(session, plans, requests, n_requests, err);
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < n_requests && st == GX_OK; ++i)
+        st = choose_tiles(session, &plans[requests[i].plan], n_requests, &requests[i].tiled, err);
     if (st == GX_OK)
         st = run_all_requests(x, &pb, requests, n_requests, err);
     if (st == GX_OK && n_requests < n)

@@ -15,10 +15,11 @@ constexpr uint32_t MIN_AUX_DF = GX_MAP_MIN_DF; /* lists from this length have ma
 constexpr uint32_t TABLE_BLOCKS = 32;          /* lists of more blocks have a table, of an entry about 16 blocks */
 constexpr uint64_t RESERVE = 512u << 20;       /* of device memory, left to others */
 constexpr uint64_t EXPECTED_SESSIONS = 8, SESSION_LEAST_BYTES = 2 * SESSION_FIRST_BYTES;
-constexpr double POOL_SHARE = 0.5;    /* of the memory for maps and lists, where both want more */
-constexpr double MOST_OF_POOL = 0.9;  /* the same where the rest would not suffice for coarse maps of all lists */
-constexpr int MAX_CACHED_BOUNDS = 16; /* sets that are kept when nobody uses them */
-constexpr uint32_t ROW_POSTINGS = 2;  /* a list has a row of tiles if half of the tiles or more can have its postings */
+constexpr double POOL_SHARE = 0.5;     /* of the memory for maps and lists, where both want more */
+constexpr double MOST_OF_POOL = 0.9;   /* the same where the rest would not suffice for coarse maps of all lists */
+constexpr int MAX_CACHED_BOUNDS = 16;  /* sets that are kept when nobody uses them */
+constexpr uint32_t SAMPLED_ROWS = 256; /* for bounds::evenness, about */
+constexpr uint32_t ROW_POSTINGS = 2; /* a list has a row of tiles if half of the tiles or more can have its postings */
 
 /* Words of a map, of the ranks behind it if it is dense, and of the tf classes; each in whole
  * sectors of 32 bytes. */
@@ -623,6 +624,28 @@ static gx_status make_rows(gpu_prepared_index *s, gx_error *err)
     return st;
 }
 
+/* Reads some rows' maxima. They have been computed. */
+static gx_status measure_evenness(gpu_prepared_index *s, bounds *b, gx_error *err)
+{
+    const uint32_t n_tiles = s->rows.n_tiles, step = s->rows.n_rows / SAMPLED_ROWS + 1;
+    double sum = 0, postings = 0;
+    uint8_t row[MAX_TILES];
+    b->evenness = 1;
+    for (uint32_t i = 0; i < s->ix->n_terms; ++i) {
+        const double df = s->ix->lists[i].df;
+        if (s->row_of[i] == NO_ROW || s->row_of[i] % step)
+            continue;
+        const uint8_t *from = b->maxima + (size_t)s->row_of[i] * n_tiles;
+        TRY("copying bounds", cudaMemcpyAsync(row, from, n_tiles, cudaMemcpyDeviceToHost, s->stream));
+        TRY("copying bounds", cudaStreamSynchronize(s->stream));
+        for (uint32_t t = 0; t < n_tiles; ++t)
+            sum += row[t] ? df * (row[t] + 1) / 256 : 0;
+        postings += df * n_tiles;
+    }
+    b->evenness = postings > 0 ? (float)(sum / postings) : 1;
+    return GX_OK;
+}
+
 /* Whether the memory suffices for what make_tiles lacks. */
 static bool tiles_fit(const gpu_prepared_index *s)
 {
@@ -648,6 +671,8 @@ gx_status make_tiles(gpu_prepared_index *s, bounds *b, gpu_call_counts *calls, b
             st = gx_cuda_status(cudaGetLastError(), "starting to bound tiles", err);
             if (st == GX_OK)
                 st = gx_cuda_status(wait_for_stream(calls, s->stream), "bounding tiles", err);
+            if (st == GX_OK && gx_scorer_is_linear(b->norm))
+                st = measure_evenness(s, b, err);
         }
     }
     *there = st == GX_OK && b->maxima;

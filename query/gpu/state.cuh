@@ -21,6 +21,10 @@ struct bounds {
     uint8_t *kth;    /* [n_aux * N_KTH] */
     uint8_t *maxima; /* in device memory: of tiles (tiles.cuh); NULL until a query is searched by tiles */
     int users;
+    /* Where there are maxima, of linear scorers: the mean over tiles of a list's greatest impact there, divided
+     * by its greatest impact at all; the mean over lists by their postings. It is low where documents of the
+     * same topics have neighbouring docids: then most tiles are left out. */
+    float evenness;
 };
 
 struct gpu_prepared_index {

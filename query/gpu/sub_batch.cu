@@ -271,40 +271,107 @@ static gx_status find_bounds(gpu_session *x, gx_scorer norm, bounds **out, gx_er
     return st;
 }
 
-gx_status find_tiles(gpu_session *x, gx_scorer norm, bool *there, gx_error *err)
+/* ---- tiles, or lists at a time ---- */
+
+/* Prepare the search by tiles for a scorer. *out is NULL if its queries cannot be searched so in this run. */
+static gx_status find_tiles(gpu_session *x, gx_scorer norm, const bounds **out, gx_error *err)
 {
     bounds *b = NULL;
-    for (uint32_t i = 0; i < x->n_tiled_bounds && !b; ++i)
-        b = gx_scorer_is(x->bounds_used[i]->norm, norm) ? x->bounds_used[i] : NULL;
-    *there = b != NULL;
-    if (b || x->s->rows.n_tiles == 0 || x->n_tiled_bounds == MAX_BOUNDS / 2)
+    bool there = false;
+    *out = NULL;
+    for (uint32_t i = 0; i < x->n_tiled_bounds && !*out; ++i)
+        *out = gx_scorer_is(x->bounds_used[i]->norm, norm) ? x->bounds_used[i] : NULL;
+    if (*out || x->s->rows.n_tiles == 0 || x->n_tiled_bounds == MAX_BOUNDS / 2)
         return GX_OK;
     TRY_STATUS(find_bounds(x, norm, &b, err));
-    TRY_STATUS(make_tiles(x->s, b, &x->calls, there, err));
-    if (!*there)
+    TRY_STATUS(make_tiles(x->s, b, &x->calls, &there, err));
+    if (!there)
         return GX_OK;
     uint32_t at = 0; /* to the front */
     while (x->bounds_used[at] != b)
         ++at;
     x->bounds_used[at] = x->bounds_used[x->n_tiled_bounds];
     x->bounds_used[x->n_tiled_bounds++] = b;
+    *out = b;
     return GX_OK;
 }
 
-/* The least numbers of terms for which tiles are faster than lists at a time. BM25 weighs rare terms
- * so much that the lists of common ones are left unread; learned weights do not. */
+/* From so many terms on an OR is searched by tiles if its lists have a posting for every fourth document.
+ * BM25 weighs rare terms so much that the lists of common ones are left unread; learned weights do not, and
+ * more than SHORT_QUERY_TERMS lists are read by a slower kernel. */
 constexpr uint32_t TILED_TERMS_OF_WEIGHTS = SHORT_QUERY_TERMS + 1, TILED_TERMS_OF_BM25 = 16;
 
-bool suits_tiles(const gx_plan *plan, uint32_t n_docs)
+/* What the searches of a short query of learned weights take in a batch, in us of a GPU that holds the lists,
+ * fitted to measurements on an H200 (MEASURED.md, "Which queries of few learned weights are searched by
+ * tiles?"). A tile takes time by `evenness` of the index, which says how many tiles are left out. */
+struct search_costs {
+    double list_query, list_term, list_posting, list_posting_term; /* lists at a time */
+    double coarse; /* lists at a time: a posting of a list without a good map, for each further list */
+    double tile_query, tile, tile_term;
+    double list_launch, tile_launch; /* a run takes so much more, */
+};
+constexpr double TIMES_IF_ALONE = 3;   /* and lists at a time so much longer, where a query has the GPU to itself */
+constexpr uint32_t GOOD_MAP_SLOTS = 4; /* slots a posting (query/derived.h) */
+constexpr search_costs COSTS[2] = {
+    {.35, 0, 4.5e-6, 0, 12e-6, .08, 9e-3, 4.5e-3, 15, 62},  /* k <= SMALL_K */
+    {.3, .3, 7e-6, .4e-6, 25e-6, .08, 40e-3, 2e-3, 65, 84}, /* greater k */
+};
+
+/* What lists at a time take for the plan in a batch. */
+static double list_cost(const gpu_prepared_index *s, const gx_plan *plan, const search_costs &c)
+{
+    const uint32_t n = plan->n_terms;
+    uint64_t postings = 0, coarse = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t number = s->aux_of[plan->terms[i].list], df = plan->terms[i].df,
+                       shift = number != UINT32_MAX ? s->aux_lists[number].map_shift : 0;
+        postings += df;
+        if (shift && s->ix->n_docs >> shift < (uint64_t)df * GOOD_MAP_SLOTS)
+            coarse += df;
+    }
+    return c.list_query + c.list_term * n + (c.list_posting + c.list_posting_term * n) * (double)postings +
+           c.coarse * (n - 1) * (double)coarse;
+}
+
+static bool is_long(const gx_plan *plan, uint32_t n_docs)
 {
     uint64_t n_postings = 0;
-    if (!plan->prune || plan->op == GX_OP_AND || plan->algorithm != GX_ALGORITHM_AUTO)
-        return plan->prune && plan->op != GX_OP_AND && plan->algorithm == GX_ALGORITHM_BLOCK_MAX;
     if (plan->n_terms < (gx_scorer_is_linear(plan->norm) ? TILED_TERMS_OF_WEIGHTS : TILED_TERMS_OF_BM25))
         return false;
     for (uint32_t i = 0; i < plan->n_terms; ++i)
         n_postings += plan->terms[i].df;
     return n_postings >= n_docs / 4;
+}
+
+/* Lists at a time have means of their own for masks and filters. */
+static bool is_short(const gx_plan *plan)
+{
+    return gx_scorer_is_linear(plan->norm) && plan->n_terms >= 2 && plan->n_terms <= SHORT_QUERY_TERMS &&
+           plan->op == GX_OP_OR && !plan->mask && !plan->filter;
+}
+
+bool tiles_are_faster(const gpu_prepared_index *s, const gx_plan *plan, uint32_t n_queries, float evenness)
+{
+    const search_costs &c = COSTS[plan->k > SMALL_K];
+    const double times = n_queries > TIMES_IF_ALONE ? n_queries : TIMES_IF_ALONE,
+                 by_lists = c.list_launch + times * list_cost(s, plan, c),
+                 tiles = s->rows.n_tiles * evenness * (c.tile + c.tile_term * plan->n_terms);
+    return c.tile_launch + n_queries * (c.tile_query + tiles) < by_lists;
+}
+
+gx_status choose_tiles(gpu_session *x, const gx_plan *plan, uint32_t n_queries, bool *tiled, gx_error *err)
+{
+    const bool is_auto = plan->algorithm == GX_ALGORITHM_AUTO;
+    const bounds *b;
+    *tiled = false;
+    if (!plan->prune || plan->op == GX_OP_AND || (!is_auto && plan->algorithm != GX_ALGORITHM_BLOCK_MAX))
+        return GX_OK;
+    const bool compares = is_auto && is_short(plan) && !x->s->payload.pinned;
+    if (is_auto && !(compares ? tiles_are_faster(x->s, plan, n_queries, 0) : is_long(plan, x->s->ix->n_docs)))
+        return GX_OK;
+    TRY_STATUS(find_tiles(x, plan->norm, &b, err));
+    *tiled = b && (!compares || tiles_are_faster(x->s, plan, n_queries, b->evenness));
+    return GX_OK;
 }
 
 /* A query that is searched by tiles has no items. Its lists have rows in the place of maps. */

@@ -20,7 +20,7 @@ struct request {
      * it accepted, and the threshold at which it ended. A search from that threshold accepts no
      * more. */
     uint32_t candidates, threshold;
-    bool tiled;       /* its OR is searched by tiles; find_tiles has been called */
+    bool tiled;       /* its OR is searched by tiles, as choose_tiles says */
     bool few;         /* the run has so few queries that many of its tiles are searched at the same time */
     uint32_t guesses; /* searches before this one whose likely threshold was too high */
 };
@@ -111,13 +111,14 @@ struct plan_batch {
 
 /* ---- descriptions ---- */
 
-/* Whether an OR of the plan should be searched by tiles, if it can be: when that is faster than list
- * at a time, or as the plan says. */
-bool suits_tiles(const gx_plan *plan, uint32_t n_docs);
+/* Whether an OR of the plan, one of n_queries in the run, is searched by tiles: when that is faster than
+ * list at a time, or as the plan says. Then all is prepared for it. Called before the run's first
+ * description. GX_ENOMEM, GX_ECUDA. */
+gx_status choose_tiles(gpu_session *x, const gx_plan *plan, uint32_t n_queries, bool *tiled, gx_error *err);
 
-/* Prepare the search by tiles for a scorer. *there: whether its queries can be searched so in this
- * run. Called before the run's first description. GX_ENOMEM, GX_ECUDA. */
-gx_status find_tiles(gpu_session *x, gx_scorer norm, bool *there, gx_error *err);
+/* Whether an OR of 2 to SHORT_QUERY_TERMS learned weights, one of n_queries in the run, is likely to be found
+ * sooner by tiles; evenness: as in bounds. */
+bool tiles_are_faster(const gpu_prepared_index *s, const gx_plan *plan, uint32_t n_queries, float evenness);
 
 /* Returns the most blocks that an item has. */
 static inline uint32_t max_item_blocks(const gx_index *ix)

@@ -3,6 +3,7 @@
 #include "query/gpu/sub_batch.cuh"
 
 extern "C" {
+#include "query/derived.h"
 #include "tests/support/gen.h"
 #include "tests/support/test.h"
 }
@@ -191,6 +192,53 @@ static void every_block_is_in_one_item_of_random_batches(void **)
     }
 }
 
+/* Rows of query/MEASURED.md, "Which queries of few learned weights are searched by tiles?". */
+static void few_weights_are_searched_by_what_was_faster(void **)
+{
+    static const struct {
+        uint32_t n_docs, n_terms, k, n_queries;
+        double postings; /* millions */
+        bool good_maps, even, tiles;
+    } rows[] = {
+        {8841823, 2, 10, 256, .66, true, false, true},    {8841823, 6, 10, 256, 1.9, true, false, true},
+        {8841823, 2, 1000, 256, .66, true, false, true},  {8841823, 6, 1000, 256, 1.9, true, false, true},
+        {8841823, 2, 10, 256, .66, true, true, false},    {8841823, 6, 10, 256, 1.9, true, true, false},
+        {8841823, 2, 1000, 256, .66, true, true, false},  {8841823, 4, 1000, 256, 1.18, true, true, false},
+        {8841823, 2, 10, 256, .66, false, true, true},    {8841823, 6, 10, 256, 1.9, false, true, true},
+        {8841823, 6, 1000, 256, 1.9, false, true, true},  {8841823, 4, 10, 1, 1.18, true, false, false},
+        {8841823, 2, 10, 1, .66, true, true, false},      {8841823, 6, 10, 1, 1.9, true, true, false},
+        {8841823, 4, 10, 1, 1.18, false, false, true},    {8841823, 6, 10, 1, 1.9, false, true, true},
+        {8841823, 6, 1000, 1, 1.9, true, false, true},    {8841823, 2, 1000, 1, .66, true, true, false},
+        {1000000, 2, 10, 1024, .06, true, false, true},   {1000000, 6, 10, 1024, .21, true, false, true},
+        {1000000, 2, 1000, 1024, .16, true, false, true}, {1000000, 6, 1000, 1024, .09, true, false, true},
+        {1000000, 2, 10, 1024, .06, true, true, false},   {1000000, 3, 10, 1024, .08, true, true, false},
+        {1000000, 6, 1000, 1024, .21, true, true, true},  {1000000, 2, 1000, 1024, .01, true, true, false},
+    };
+    for (const auto &row : rows) {
+        gx_index ix = {};
+        gpu_prepared_index s = {};
+        gx_plan_term terms[SHORT_QUERY_TERMS] = {};
+        gx_plan plan = {};
+        list_aux aux = {};
+        uint32_t aux_of = 0;
+        const uint32_t df = (uint32_t)(row.postings * 1e6 / row.n_terms);
+        ix.n_docs = row.n_docs;
+        s.ix = &ix;
+        s.rows.n_tiles = count_tiles(ix.n_docs);
+        s.aux_of = &aux_of;
+        s.aux_lists = &aux;
+        aux.map_shift = gx_map_shift(ix.n_docs, df, row.good_maps ? GX_MAP_SLOTS : 1);
+        for (uint32_t t = 0; t < row.n_terms; ++t)
+            terms[t].df = df;
+        plan.terms = terms;
+        plan.n_terms = row.n_terms;
+        plan.k = row.k;
+        if (tiles_are_faster(&s, &plan, row.n_queries, row.even ? .72f : .19f) != row.tiles)
+            fail_msg("%u documents, %u terms, %.2f M postings, k %u, %u queries: not %s", row.n_docs, row.n_terms,
+                     row.postings, row.k, row.n_queries, row.tiles ? "tiles" : "lists");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +247,7 @@ int main(void)
         cmocka_unit_test(where_items_are_fine_a_query_begins_with_single_blocks),
         cmocka_unit_test(a_launch_takes_short_queries_or_long_ones),
         cmocka_unit_test(every_block_is_in_one_item_of_random_batches),
+        cmocka_unit_test(few_weights_are_searched_by_what_was_faster),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

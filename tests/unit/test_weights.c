@@ -15,6 +15,9 @@
 #define MAX_TERMS 90u
 #define MAX_QUERY 70u
 #define CASES_OF_A_COLLECTION 60u
+#define BATCH 512u
+#define DRAWN_OF_A_BATCH 24u /* different queries, of which it is made */
+#define MAX_K_OF_A_BATCH 40u
 
 typedef struct judge {
     uint32_t n_docs, n_terms, bits;
@@ -304,6 +307,49 @@ static void check_query(const judge *j, gx_session *s, const weighted_query *q, 
     ++n_compared;
 }
 
+/* ORs in one call, in which a GPU may search some by tiles and others by lists, mostly short ones. */
+static void check_batch(const judge *j, gx_session *s, const char *engine)
+{
+    static hit want[DRAWN_OF_A_BATCH][MANY_DOCS];
+    static gx_weighted_term terms[DRAWN_OF_A_BATCH][MAX_QUERY];
+    static uint32_t docids[BATCH * MAX_K_OF_A_BATCH], n_hits[BATCH];
+    static double scores[BATCH * MAX_K_OF_A_BATCH];
+    gx_query queries[BATCH];
+    weighted_query q[DRAWN_OF_A_BATCH];
+    uint32_t n[DRAWN_OF_A_BATCH];
+    int e[DRAWN_OF_A_BATCH];
+    gx_error err = {0};
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    const gx_results out = {sizeof out, docids, NULL, n_hits, NULL, scores};
+    opt.preset = GX_IMPACT;
+    opt.k = 1 + below(MAX_K_OF_A_BATCH);
+    for (uint32_t i = 0; i < DRAWN_OF_A_BATCH; ++i) {
+        draw_query(j, &q[i]);
+        q[i].n = i % 4 && q[i].n > 6 ? 2 + below(5) : q[i].n;
+        q[i].op = GX_OP_OR;
+        q[i].k = opt.k;
+        n[i] = judge_query(j, &q[i], want[i], &e[i]);
+        for (uint32_t t = 0; t < q[i].n; ++t)
+            terms[i][t] = (gx_weighted_term){names[q[i].terms[t]], strlen(names[q[i].terms[t]]), q[i].weights[t]};
+    }
+    for (uint32_t b = 0; b < BATCH; ++b)
+        queries[b] = (gx_query){.size = sizeof *queries,
+                                .kind = GX_QUERY_TERMS,
+                                .terms = terms[b % DRAWN_OF_A_BATCH],
+                                .n_terms = q[b % DRAWN_OF_A_BATCH].n};
+    if (gx_search(s, queries, BATCH, &opt, &out, &err) != GX_OK)
+        fail_msg("%s: seed %llu: %s", engine, (unsigned long long)j->seed, err.text);
+    for (uint32_t b = 0; b < BATCH; ++b) {
+        const uint32_t i = b % DRAWN_OF_A_BATCH, expected = n[i] < opt.k ? n[i] : opt.k;
+        bool good = n_hits[b] == expected;
+        for (uint32_t h = 0; good && h < expected; ++h)
+            good = docids[b * opt.k + h] == want[i][h].docid && scores[b * opt.k + h] == ldexp(want[i][h].score, -e[i]);
+        if (!good)
+            fail_msg("%s: seed %llu: %u documents, query %u of a batch, of %u terms, k %u", engine,
+                     (unsigned long long)j->seed, j->n_docs, b, q[i].n, opt.k);
+    }
+}
+
 static void check_engine(gx_engine_kind kind, const char *cpu, const char *name, uint32_t cases, uint32_t max_docs)
 {
     gx_error err = {0};
@@ -333,6 +379,8 @@ static void check_engine(gx_engine_kind kind, const char *cpu, const char *name,
             draw_query(j, &q);
             check_query(j, s, &q, name);
         }
+        if (below(4) == 0)
+            check_batch(j, s, name);
         gx_session_close(s);
         gx_engine_close(en);
         gx_index_close(ix);
