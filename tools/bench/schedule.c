@@ -304,8 +304,8 @@ static const cli_flag flags[] = {
      .min = 1, .max = UINT32_MAX},
     {"cpu-threads", 0, CLI_TEXT, "LIST", "1",
      "threads of the CPU that answer beside a GPU, such as 1,4,16, each measured in turn; a simulation takes the "
-     "first. Without this flag, with `--cores`, an eighth of the cores"},
-    {"gpu-threads", 0, CLI_COUNT, "N", "0", "batches that the GPU has at once; 0: three eighths of the cores",
+     "first. Without this flag, with `--cores`, a sixteenth of the cores"},
+    {"gpu-threads", 0, CLI_COUNT, "N", "0", "batches that the GPU has at once; 0: five sixteenths of the cores",
      .max = 64},
     {"submitters", 0, CLI_COUNT, "N", "0",
      "threads that plan and submit, besides those that answer; 0: the cores that are left", .max = 512},

@@ -15,7 +15,15 @@
 #include "tools/search_flags.h"
 #include "tools/signals.h"
 
-enum { LEAST_QUERIES = 1000, WARM_UP = 20000, MOST_LISTED = 16, GPU_BATCH = 1024, SERVICE_BATCH = 256, N_LIMITS = 3 };
+enum {
+    LEAST_QUERIES = 1000,
+    WARM_UP = 20000,
+    WARM_UP_BATCHES = 8,
+    MOST_LISTED = 16,
+    GPU_BATCH = 1024,
+    SERVICE_BATCH = 256,
+    N_LIMITS = 3
+};
 
 #define CARRIED 0.98     /* of what is offered, from which on a rate is carried */
 #define NEAR_ENOUGH 1.02 /* a search for a rate ends at this ratio */
@@ -150,6 +158,15 @@ static point point_of(const gx_replay_report *r, const setup *s, double rate)
     return p;
 }
 
+/* Queries before those that are measured. Each session of a GPU needs full batches: its memory grows with the first
+ * ones, and the GPU answers nobody meanwhile. */
+static uint64_t warm_up(const bench *b, const setup *s, uint64_t n)
+{
+    if (s->system == SYSTEM_CPU || !b->gpu)
+        return n < WARM_UP ? n : WARM_UP;
+    return (uint64_t)WARM_UP_BATCHES * GPU_BATCH * (s->system == SYSTEM_GPU ? s->submitters : s->gpu_threads);
+}
+
 /* Offer queries at a rate. The point is added to those of the report. */
 static int offer(bench *b, const setup *s, double rate, uint64_t n, point *out)
 {
@@ -171,7 +188,7 @@ static int offer(bench *b, const setup *s, double rate, uint64_t n, point *out)
     opt.threads = s->submitters;
     opt.batch = s->system == SYSTEM_HYBRID ? SERVICE_BATCH : s->system == SYSTEM_GPU ? GPU_BATCH : 1;
     opt.service = s->system == SYSTEM_HYBRID ? &service : NULL;
-    opt.warmup = n < WARM_UP ? n : WARM_UP;
+    opt.warmup = warm_up(b, s, n);
     opt.rate = rate;
     opt.arrivals = GX_ARRIVALS_POISSON;
     opt.seed = cli_count(a, "seed");
@@ -324,8 +341,8 @@ static setup setup_of(const bench *b, bench_system system, uint32_t cores, uint3
     setup s = {.system = system, .cores = cores, .submitters = cores};
     if (system != SYSTEM_HYBRID)
         return s;
-    s.cpu_threads = share(cpu_threads, cores / (b->gpu ? 8 : 4));
-    s.gpu_threads = b->gpu ? share(cli_count(b->a, "gpu-threads"), cores * 3 / 8) : 1;
+    s.cpu_threads = share(cpu_threads, cores / (b->gpu ? 16 : 4));
+    s.gpu_threads = b->gpu ? share(cli_count(b->a, "gpu-threads"), cores * 5 / 16) : 1;
     const uint32_t others = s.cpu_threads + (b->gpu ? s.gpu_threads : 0);
     s.submitters = share(cli_count(b->a, "submitters"), cores > others ? cores - others : 1);
     return s;
