@@ -20,7 +20,7 @@
 #define CHEAP_NS 700.0     /* then a caller answers those that cost less than to hand them over, */
 #define TIMES_MANY 2u      /* and helps where so many full batches wait for the GPU */
 #define TIMES_AT_MOST 10.0 /* caller_seconds, for which a caller answers its queries where many wait */
-#define STALE_NS 1000000u  /* after which CPU threads take the oldest chunk, though few wait */
+#define STALE_NS 1000000u  /* after which CPU threads take the oldest chunk, though few wait: the GPU may hang */
 #define N_COSTS 64u        /* classes of costs, by which queries are sorted */
 
 /* Whether at least so many full batches wait for the GPU. */
@@ -71,6 +71,11 @@ static uint32_t take_some(gx_service *s, gx_worker *w, uint32_t most, double *ns
     c->n_chunk = most;
     w->chunks = c;
     return most;
+}
+
+uint64_t gx_chunks_next(gx_service *s, uint64_t now)
+{
+    return atomic_load(&s->n_chunked) ? now + STALE_NS : UINT64_MAX;
 }
 
 uint32_t gx_chunks_take(gx_worker *w, uint64_t now, double *ns)
@@ -143,9 +148,10 @@ static void push(gx_service *s, gx_service_job *const *jobs, const uint16_t *ord
     atomic_fetch_add(&s->n_chunked, to - from);
     pthread_mutex_unlock(&s->chunk_lock);
     gx_service_change(s);
-    const uint32_t n_cpu = stale || many_wait(s, 1) || atomic_load(&s->gpu_lost) ? s->opt.cpu_threads : 0;
-    const bool gpu_sleeps =
-        atomic_load(&s->n_sleeping[GX_PROCESSOR_GPU]) && !atomic_load(&s->n_polling[GX_PROCESSOR_GPU]);
+    const bool gpu_polls = atomic_load(&s->n_polling[GX_PROCESSOR_GPU]),
+               gpu_sleeps = !gpu_polls && atomic_load(&s->n_sleeping[GX_PROCESSOR_GPU]),
+               watched = gpu_polls || gpu_sleeps || atomic_load(&s->n_watching);
+    const uint32_t n_cpu = stale || many_wait(s, 1) || atomic_load(&s->gpu_lost) ? s->opt.cpu_threads : !watched;
     if (!gpu_sleeps && !(n_cpu && atomic_load(&s->n_sleeping[GX_PROCESSOR_CPU])))
         return;
     pthread_mutex_lock(&s->lock);

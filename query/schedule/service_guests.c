@@ -9,7 +9,7 @@
 
 #define PLACES_A_CALLER 4u /* guests for each caller that may answer at once: a thread finds its last one free */
 #define MOST_AT_ONCE 4u    /* queries of a submission that its caller answers */
-#define MOST_GUESTS 64u    /* but no more than this number, or one for each caller */
+#define MOST_GUESTS 16u    /* but no more than this number, or one for each caller */
 
 gx_status gx_service_open_guests(gx_service *s, gx_error *err)
 {

@@ -81,6 +81,7 @@ struct gx_service {
     alignas(64) pthread_mutex_t chunk_lock;   /* of the next two; whoever needs `lock` too takes that first */
     gx_service_job *first_chunk, *last_chunk; /* the oldest, and the newest if there is one */
     atomic_uint n_chunked;                    /* queries in chunks */
+    atomic_uint n_watching;                   /* CPU threads that sleep no longer than until a chunk is stale */
     atomic_bool gpu_lost;                     /* the scheduler sends the GPU nothing */
     alignas(64) atomic_uint n_sleeping[GX_N_PROCESSORS];
     atomic_uint n_polling[GX_N_PROCESSORS];
@@ -217,6 +218,9 @@ bool gx_service_put_chunks(gx_service *s, gx_service_job *const *jobs, uint32_t 
  * lock, that of the second one need not. */
 uint32_t gx_chunks_take(gx_worker *w, uint64_t now, double *ns);
 void gx_chunks_unpack(gx_worker *w);
+
+/* When a CPU thread may find a chunk that it does not find now; UINT64_MAX: there is none. */
+uint64_t gx_chunks_next(gx_service *s, uint64_t now);
 
 /* Take the query of that number out of its chunk; or look at a query that is in one. NULL: there is none. */
 gx_service_job *gx_chunks_cancel(gx_service *s, uint64_t number);

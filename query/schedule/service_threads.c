@@ -35,6 +35,8 @@ static bool has_arrived(gx_service *s, gx_processor p)
 static void sleep_until(gx_service *s, gx_processor p, uint64_t until, bool takes)
 {
     const struct timespec t = gx_service_time_at(until);
+    const bool watches = p == GX_PROCESSOR_CPU && until != UINT64_MAX;
+    atomic_fetch_add(&s->n_watching, watches);
     atomic_fetch_add(&s->n_sleeping[p], 1);
     if (takes && has_arrived(s, p))
         ;
@@ -43,6 +45,7 @@ static void sleep_until(gx_service *s, gx_processor p, uint64_t until, bool take
     else
         pthread_cond_timedwait(&s->work[p], &s->lock, &t);
     atomic_fetch_sub(&s->n_sleeping[p], 1);
+    atomic_fetch_sub(&s->n_watching, watches);
 }
 
 void gx_service_count_done(gx_service *s, uint32_t n)
@@ -200,8 +203,8 @@ static uint32_t wait_for_work(gx_worker *w, double *ns)
         const uint32_t n = atomic_load(&s->closing) ? 0 : gx_worker_take(w, ns);
         if (n || atomic_load(&s->closing))
             return n;
-        const uint64_t next = w->p == GX_PROCESSOR_GPU ? gx_scheduler_next(s->scheduler) : UINT64_MAX,
-                       t = gx_service_now();
+        const uint64_t t = gx_service_now(),
+                       next = w->p == GX_PROCESSOR_GPU ? gx_scheduler_next(s->scheduler) : gx_chunks_next(s, t);
         if (!spin_until)
             spin_until = t + (uint64_t)(s->opt.spin * 1e9);
         if (t >= spin_until || atomic_load(&s->n_polling[w->p]) >= s->most_polling) {

@@ -327,6 +327,40 @@ static void the_cpu_helps_where_many_wait(void **state)
     gx_service_close(s);
 }
 
+static void wait_for_right(uint32_t n)
+{
+    for (uint32_t turn = 0; turn < 20000 && atomic_load(&got.right) < n; ++turn)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    assert_int_equal(atomic_load(&got.right), n);
+}
+
+/* A few queries do not wait for a GPU that does not answer, though nothing comes after them. */
+static void the_cpu_answers_a_few_that_wait_long(void **state)
+{
+    (void)state;
+    for (uint32_t round = 0; round < 5; ++round) {
+        set_gates(true);
+        gx_service *s = opened(0);
+        gx_service_counts c = {0};
+        submit(s, 0, 3 * BATCH, 0);
+        for (uint32_t turn = 0; turn < 20000 && c.batches < 2; ++turn) { /* both threads of the GPU have one */
+            nanosleep(&(struct timespec){0, 1000000}, NULL);
+            gx_service_get_counts(s, &c);
+        }
+        assert_int_equal(c.batches, 2);
+        const uint32_t stuck = (uint32_t)c.by[GX_PROCESSOR_GPU];
+        atomic_store(&cpu_gate, false);
+        wait_for_right(3 * BATCH - stuck);
+        nanosleep(&(struct timespec){0, 5000000}, NULL); /* the CPU's thread sleeps by now */
+        submit(s, 7, BATCH / 2, 0);
+        wait_for_right(3 * BATCH - stuck + BATCH / 2);
+        atomic_store(&gate, false);
+        gx_service_drain(s);
+        assert_int_equal(atomic_load(&got.right), 3 * BATCH + BATCH / 2);
+        gx_service_close(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +370,7 @@ int main(void)
         cmocka_unit_test(many_that_wait_can_be_cancelled),
         cmocka_unit_test(closing_answers_many_that_wait_with_cancelled),
         cmocka_unit_test(the_cpu_helps_where_many_wait),
+        cmocka_unit_test(the_cpu_answers_a_few_that_wait_long),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
