@@ -304,48 +304,65 @@ static int delete_documents(gx_collection *c, const uint64_t *words, uint64_t *n
     return 0;
 }
 
+#define MATCHES_AT_ONCE (1u << 22)
+
+/* Move the bits of up to `most` documents that match from words to matches. *n: how many. */
+static int move_matches(gx_session *s, gx_engine *en, const gx_query *query, gx_query_options o, uint64_t *docids,
+                        uint64_t *words, uint64_t *matches, uint32_t *n)
+{
+    const gx_results results = {.size = sizeof results, .docids64 = docids, .n_hits = n};
+    gx_mask *mask = NULL;
+    gx_error err = {0};
+    int code = gx_mask_open(&mask, en, words, &err) ? cli_fail_error(&err) : 0;
+    o.mask = mask;
+    *n = 0;
+    if (code == 0 && gx_search(s, query, 1, &o, &results, &err))
+        code = cli_fail_error(&err);
+    for (uint32_t i = 0; code == 0 && i < *n; ++i) {
+        words[docids[i] / 64] &= ~(UINT64_C(1) << docids[i] % 64);
+        matches[docids[i] / 64] |= UINT64_C(1) << docids[i] % 64;
+    }
+    gx_mask_close(mask);
+    return code;
+}
+
 /* Clear the bits of those documents that do not match the query. */
 static int keep_matches(const cli_args *a, const gx_index *ix, uint64_t *words)
 {
     const uint64_t n_docs = gx_index_n_docs(ix);
-    const uint32_t k = n_docs == 0 ? 1 : n_docs < UINT32_MAX ? (uint32_t)n_docs : UINT32_MAX;
+    const uint32_t k = n_docs < MATCHES_AT_ONCE ? (uint32_t)n_docs : MATCHES_AT_ONCE;
     const char *text = cli_text(a, "query");
     gx_engine_options cpu = GX_ENGINE_OPTIONS;
     gx_query_options o = GX_QUERY_OPTIONS;
     gx_index_stats stats = {.size = sizeof stats};
     gx_engine *en = NULL;
     gx_session *s = NULL;
-    gx_mask *mask = NULL;
     gx_error err = {0};
-    uint32_t n = 0;
-    uint64_t *docids = malloc(k * sizeof *docids);
+    uint64_t *docids = malloc((k + 1ull) * sizeof *docids), *matches = calloc(n_docs / 64 + 1, sizeof *matches);
     const gx_filter_options ids = {sizeof ids, document_filter_read_ids, (void *)&ix};
     const gx_query query = {.size = sizeof query,
                             .kind = cli_query_kind(cli_choice(a, "syntax")),
                             .text = text,
                             .len = strlen(text),
                             .filter_options = &ids};
-    const gx_results results = {.size = sizeof results, .docids64 = docids, .n_hits = &n};
     cpu.kind = GX_ENGINE_CPU;
     o.op = (gx_op)cli_choice(a, "op");
-    o.k = k;
+    o.op = o.op == GX_OP_AND_OR ? GX_OP_OR : o.op; /* its answer where all are asked for */
+    o.k = k ? k : 1;
     gx_index_get_quick_stats(ix, &stats);
     if (stats.impacts)
         o.preset = GX_IMPACT;
-    int code = docids ? 0 : cli_fail(GX_ENOMEM, "no memory for the documents that match");
-    if (code == 0 && (gx_engine_open(&en, ix, &cpu, &err) || gx_session_open(&s, en, &err) ||
-                      (n_docs && gx_mask_open(&mask, en, words, &err))))
+    int code = docids && matches ? 0 : cli_fail(GX_ENOMEM, "no memory for the documents that match");
+    if (code == 0 && (gx_engine_open(&en, ix, &cpu, &err) || gx_session_open(&s, en, &err)))
         code = cli_fail_error(&err);
-    o.mask = mask;
-    if (code == 0 && n_docs && gx_search(s, &query, 1, &o, &results, &err))
-        code = cli_fail_error(&err);
-    memset(words, 0, (n_docs / 64 + 1) * sizeof *words);
-    for (uint32_t i = 0; code == 0 && i < n; ++i)
-        words[docids[i] / 64] |= UINT64_C(1) << docids[i] % 64;
-    gx_mask_close(mask);
+    for (uint32_t n = k; code == 0 && n && n == k;)
+        code = move_matches(s, en, &query, o, docids, words, matches, &n);
+    if (code == 0)
+        memcpy(words, matches, (n_docs / 64 + 1) * sizeof *words);
     gx_session_close(s);
     gx_engine_close(en);
     free(docids);
+    free(matches);
     return code;
 }
 
