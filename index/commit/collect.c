@@ -37,18 +37,26 @@ static int by_hash(const void *a, const void *b)
     return (x->part > y->part) - (x->part < y->part);
 }
 
+/* How many of a file's documents may have ids: none where all ids together have no byte. */
+static uint32_t count_ids(const gx_index *ix)
+{
+    const gx_strings *ids = &ix->doc_ids;
+    size_t len;
+    return ids->n && gx_strings_get(ids, ids->n - 1, &len) + len > ids->bytes ? ids->n : 0;
+}
+
 /* GX_EUSAGE where an id is in two files. A deletion by id must find one document. */
 static gx_status check_ids(gx_index *const *files, uint32_t n, gx_error *err)
 {
     uint64_t n_docs = 0, at = 0;
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < n; ++i)
-        n_docs += files[i]->doc_ids.n;
+        n_docs += count_ids(files[i]);
     id_place *places = malloc((n_docs + 1) * sizeof *places);
     if (!places)
         return gx_fail(err, GX_ENOMEM, "no memory to compare %llu ids", (unsigned long long)n_docs);
     for (uint32_t i = 0; i < n; ++i)
-        for (uint32_t d = 0; d < files[i]->doc_ids.n; ++d) {
+        for (uint32_t d = 0, n_ids = count_ids(files[i]); d < n_ids; ++d) {
             size_t len;
             const char *id = gx_index_doc_id(files[i], d, &len);
             if (id)

@@ -16,6 +16,7 @@
 #define MAP_OVERHANG 32u /* words behind a map that kernels may read */
 #define N_MAP_LOCKS 64u  /* the most maps that threads make at the same time */
 #define CHUNK_BYTES ((size_t)32 << 20)
+#define LENS_AT_ONCE 1024u /* lengths of a page: read twice, the second time from the cache */
 
 struct gx_cpu_params {
     gx_scorer norm;
@@ -170,13 +171,24 @@ static void free_params(const gx_cpu_lists *ls, gx_cpu_params *p)
     free(p);
 }
 
+/* The copy is 0 before: where no document has a term, its pages take no memory. */
+static void copy_lens(uint32_t *to, const uint32_t *from, uint32_t n, bool lossy)
+{
+    uint32_t any = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        any |= from[i];
+    for (uint32_t i = 0; any && i < n; ++i)
+        to[i] = lossy ? gx_lossy_length(from[i]) : from[i];
+}
+
 /* The lengths, copied at first use. The caller holds the lock. */
 static const uint32_t *find_lens(gx_cpu_lists *ls, bool lossy)
 {
     const gx_index *ix = ls->ix;
     if (!ls->lens[lossy] && (ls->lens[lossy] = gx_huge_alloc(lens_bytes(ix)))) {
-        for (uint32_t d = 0; d < ix->n_docs; ++d)
-            ls->lens[lossy][d] = lossy ? gx_lossy_length(ix->doc_lens[d]) : ix->doc_lens[d];
+        for (uint32_t d = 0; d < ix->n_docs; d += LENS_AT_ONCE)
+            copy_lens(ls->lens[lossy] + d, ix->doc_lens + d,
+                      ix->n_docs - d < LENS_AT_ONCE ? ix->n_docs - d : LENS_AT_ONCE, lossy);
     }
     return ls->lens[lossy];
 }
