@@ -641,6 +641,15 @@ typedef struct search_batch {
     uint32_t max_hits; /* of one query */
 } search_batch;
 
+/* From index `at` on. */
+static void write_docids(const gx_results *out, size_t at, const gx_hits *h)
+{
+    for (uint32_t j = 0; out->docids && j < h->n; ++j)
+        out->docids[at + j] = gx_key_docid(h->keys[j]);
+    for (uint32_t j = 0; out->docids64 && j < h->n; ++j)
+        out->docids64[at + j] = gx_hits_docid(h, j);
+}
+
 /* Queries [first, first + n) of the batch: plan, run, write the answers. */
 static gx_status search_slice(gx_session *s, const search_batch *b, uint32_t first, uint32_t n, gx_error *err)
 {
@@ -667,11 +676,8 @@ static gx_status search_slice(gx_session *s, const search_batch *b, uint32_t fir
             s->work.and_fell_to_or += 1; /* known when it was planned */
             s->fell_when_planned += s->parts != NULL;
         }
+        write_docids(out, at, h);
         for (uint32_t j = 0; j < h->n; ++j) {
-            if (out->docids)
-                out->docids[at + j] = gx_key_docid(h->keys[j]);
-            if (out->docids64)
-                out->docids64[at + j] = gx_hits_docid(h, j);
             if (out->scores)
                 out->scores[at + j] = ldexpf((float)gx_key_score(h->keys[j]), -s->batch.plans[i].exponent);
             if (out->exact_scores)
