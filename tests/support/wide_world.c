@@ -325,6 +325,7 @@ void world_open_engines(world_engines *e, const world *w)
         gx_engine_options o = GX_ENGINE_OPTIONS;
         o.kind = i < 2 ? GX_ENGINE_CPU : GX_ENGINE_GPU;
         o.result_cache = i == 1 ? 1 << 20 : 0;
+        o.join = GX_JOIN_NEVER; /* what joins parts reads their files, in which there are no gaps */
         const gx_status st = gx_engine_open(&e->engines[e->n], w->ix, &o, &err);
         if (i == 2 && st == GX_ENOGPU)
             continue;
