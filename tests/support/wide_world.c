@@ -318,19 +318,27 @@ void world_compare(const world *w, const world_query *q, const char *how, const 
 
 void world_open_engines(world_engines *e, const world *w)
 {
-    static const char *const names[WORLD_ENGINES] = {"CPU", "CPU with a cache", "GPU"};
+    static const char *const names[WORLD_ENGINES] = {"CPU", "CPU with a cache", "GPU", "two GPUs"};
     gx_error err = {0};
     e->n = 0;
     for (uint32_t i = 0; i < WORLD_ENGINES; ++i) {
         gx_engine_options o = GX_ENGINE_OPTIONS;
+        gx_session *first;
         o.kind = i < 2 ? GX_ENGINE_CPU : GX_ENGINE_GPU;
         o.result_cache = i == 1 ? 1 << 20 : 0;
         o.join = GX_JOIN_NEVER; /* what joins parts reads their files, in which there are no gaps */
+        if (i == 3) {
+            o.n_devices = 2;
+            o.devices[1] = 1;
+            o.spread = GX_SPREAD_PARTS;
+        }
         const gx_status st = gx_engine_open(&e->engines[e->n], w->ix, &o, &err);
-        if (i == 2 && st == GX_ENOGPU)
+        if (i >= 2 && st == GX_ENOGPU)
             continue;
         world_check(w, st, &err);
+        world_check(w, gx_session_open(&first, e->engines[e->n], &err), &err);
         world_check(w, gx_session_open(&e->sessions[e->n], e->engines[e->n], &err), &err);
+        gx_session_close(first);
         e->names[e->n++] = names[i];
     }
 }

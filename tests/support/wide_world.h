@@ -90,9 +90,10 @@ void world_compare(const world *w, const world_query *q, const char *how, const 
 /* The query's words as a text. */
 const char *world_text(const world_query *q, char text[64]);
 
-enum { WORLD_ENGINES = 3 };
+enum { WORLD_ENGINES = 4 };
 
-/* The CPU's, another one with a cache of results, and a GPU's if there is a GPU. */
+/* The CPU's, another one with a cache of results, a GPU's if there is a GPU, and one of two GPUs if there are two: the
+ * parts are spread over them, and its session begins with the second part. */
 typedef struct world_engines {
     uint32_t n;
     const char *names[WORLD_ENGINES];
