@@ -316,10 +316,10 @@ typedef struct gx_feed_options {
 GX_API void gx_feed_options_init(gx_feed_options *o, size_t size);
 
 /* Add all documents that the source has left, as gx_source_next and gx_builder_add do one after
- * another, with the same file, errors and counts. The builder's threads read large files of jsonl,
- * tsv, vectors, plain, trectext and trecweb in pieces, if they are not compressed. Of the first four
- * they also split streams, such as compressed files, which the caller's thread reads. The functions of
- * opt, which may be NULL, and of the source's options are called on the caller's thread alone.
+ * another, with the same file, errors and counts, but for raw_bytes where a file is left early. The
+ * builder's threads split files of all formats but smart, warc and csr to documents. Idle ones
+ * decompress the next files and members, in up to a quarter of the builder's memory besides it. The
+ * functions of opt, which may be NULL, and of the source's options are called on the caller's thread alone.
  * GX_EINPUT: a document is bad, and opt->bad has not said to go on. After a failure, and where a
  * limit has ended the call, the source can only be closed; the builder is as after gx_builder_add.
  * GX_EUSAGE (opt's size), and the statuses of both. */

@@ -485,21 +485,20 @@ static const cli_section sections[] = {
      "NUL bytes are read as spaces, bytes that are not UTF-8 as U+FFFD, and both are counted. A document whose "
      "text is empty is indexed; a JSONL object that has neither text nor title, or the same field twice, is bad."},
     {"Threads",
-     "The threads of -j read a large file in pieces, if it is not compressed: of jsonl, tsv, vectors and plain, where "
-     "a record is a line, and of trectext and trecweb, where it ends with </DOC>. Where a record is a line, a "
-     "compressed file or a pipe is read and unpacked by one thread, and split to documents by all. All other files "
-     "are read by one thread, while the others make the index: those of csv, whose quotes may hold line ends, smart, "
-     "warc, files and csr, and compressed ones of trectext and trecweb. Files are read one after another. The order "
-     "of documents and messages does not depend on threads.\n"
+     "All threads of -j split records to documents and analyse them, of jsonl, tsv, csv, vectors, plain, trectext, "
+     "trecweb and files. One thread moves the bytes, and finds where records of csv end, whose quotes may hold line "
+     "ends; a large uncompressed file is read by all, unless it is csv. Records of smart, warc and csr are read by one "
+     "thread and analysed by the others. The order of documents and messages does not depend on threads.\n"
      "\n"
      "Idle threads unpack what will be read next: further files (those in a directory if they are called .gz, .bz2, "
      ".xz, .zst, .tgz), and further members of the same file, as bgzip, pzstd, pbzip2 or `cat` leave them; blocks of "
-     "xz -T by the library's own threads. A file of one member is unpacked by one thread."},
+     "xz -T by the library's own threads. A file of one member is unpacked by one thread, and what is unpacked of "
+     "later files waits in memory: a larger --memory lets more long files be unpacked at once."},
     {"Memory and disk",
      "Besides --memory a build of several threads takes up to a quarter of it for what is unpacked ahead. Every build "
-     "takes up to 64 bytes a document, for its id, and at the end up to 24 bytes a term and "
-     "16 bytes a posting of the longest list and 4 MB, for each thread. The directory of the output needs room for the "
-     "index and for temporary files without a name, which are gone when the build ends: together from a third of the "
+     "takes up to 64 bytes a document, for its id, and at the end up to 24 bytes a term and 16 bytes a posting of the "
+     "longest list and 4 MB, for each thread. The directory of the output needs room for the index and for temporary "
+     "files without a name, which are gone when the build ends: together from a third of the "
      "text, for English prose, to four times the text, where most terms are rare. --store=text adds twice what the "
      "compressed texts take. A little --memory makes the build slower, not larger."},
     {NULL},

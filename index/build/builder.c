@@ -23,7 +23,7 @@
 #include "index/build/quantizer.h"
 #include "index/build/vector_check.h"
 #include "index/build/writer.h"
-#include "index/corpus/line_cuts.h"
+#include "index/corpus/pieces.h"
 #include "index/corpus/source.h"
 #include "index/corpus/unpack_ahead.h"
 
@@ -450,7 +450,7 @@ typedef struct feed {
     gx_source *source;
     gx_feed_options opt;
     uint64_t n;               /* documents taken so far, bad ones included */
-    gx_line_cuts *cuts;       /* of the file that threads read */
+    gx_pieces *pieces;        /* that threads read */
     gx_vector_check **checks; /* [threads] of an index of vectors */
     gx_doc_parts parts;
 } feed;
@@ -462,23 +462,17 @@ typedef struct reading {
     gx_vector_check *check;
 } reading;
 
-static bool claim_piece(void *user, gx_inverter_batch *x)
-{
-    return gx_line_cuts_claim(((feed *)user)->cuts, &x->piece);
-}
-
 static bool fill_piece(void *user, gx_inverter_batch *x)
 {
-    return gx_line_cuts_fill(((feed *)user)->cuts, &x->piece);
+    return gx_pieces_fill(((feed *)user)->pieces, &x->piece);
 }
 
 /* Check a document that has been read, and keep what the order needs of it. */
-static gx_status look_at_document(void *user, const gx_document *doc, gx_error *err)
+static gx_status look_at_document(void *user, size_t i, const gx_document *doc, gx_error *err)
 {
     const reading *r = user;
     const gx_builder *b = r->feed->builder;
     gx_inverter_batch *x = r->batch;
-    const size_t i = x->piece.docs.n;
     gx_status st = check_document(b, r->check, doc, err);
     if (st == GX_OK)
         st = gx_grow(&x->keys, &x->max_keys, i + 1, sizeof *x->keys, err);
@@ -498,7 +492,7 @@ static void read_piece(void *user, uint32_t thread, gx_inverter_batch *x, const 
     const feed *f = user;
     reading r = {f, x, f->checks ? f->checks[thread] : NULL};
     x->text_bytes = 0;
-    gx_line_cuts_read(f->cuts, thread, &x->piece, stop, look_at_document, &r);
+    gx_pieces_read(f->pieces, thread, &x->piece, stop, look_at_document, &r);
     for (size_t i = 0; f->builder->check && i < x->piece.docs.n; ++i)
         x->piece.docs.docs[i].has_vector = true;
 }
@@ -542,7 +536,7 @@ static gx_status order_document(feed *f, gx_inverter_batch *x, size_t i, gx_erro
     if (st == GX_OK)
         st = admit_document(b, x->keys[i], id, id_len, b->check ? x->weights[i] : (gx_weight_range){0}, &skip, err);
     d->left_out = skip || st != GX_OK;
-    return st ? fail_at(gx_line_cuts_path(f->cuts), gx_line_cuts_line(f->cuts, p, i), st, err) : GX_OK;
+    return st ? fail_at(gx_pieces_path(p, i), gx_pieces_line(p, i), st, err) : GX_OK;
 }
 
 /* Order the documents of a piece. *n_kept get docids. Returns the status that ends the build, with
@@ -558,7 +552,7 @@ static gx_status order_documents(feed *f, gx_inverter_batch *x, size_t *n, uint3
         if (i + 16 < docs->n && x->piece.n_errors == 0)
             gx_external_ids_prefetch(&f->builder->ids, x->keys[i + 16]);
         if (x->piece.n_errors && docs->docs[i].status != GX_OK) {
-            st = gx_line_cuts_error(f->cuts, &x->piece, i, err);
+            st = gx_pieces_error(&x->piece, i, err);
             bad += !docs->docs[i].left_out;
         } else {
             st = order_document(f, x, i, err);
@@ -573,12 +567,17 @@ static gx_status order_documents(feed *f, gx_inverter_batch *x, size_t *n, uint3
     return st;
 }
 
+static bool wants_more(const feed *f)
+{
+    return f->opt.limit == 0 || f->n < f->opt.limit;
+}
+
 static gx_status order_piece(void *user, gx_inverter_batch *x, uint32_t *n_docs, bool *more, gx_error *err)
 {
     feed *f = user;
     gx_doc_batch *docs = &x->piece.docs;
     size_t n = 0;
-    gx_status st = gx_line_cuts_begin(f->cuts, f->source, &x->piece, err);
+    gx_status st = gx_pieces_begin(f->pieces, &x->piece, err);
     if (st == GX_OK)
         st = order_documents(f, x, &n, n_docs, err);
     for (size_t i = n; i < docs->n; ++i) { /* behind the limit, or behind a failure */
@@ -586,26 +585,33 @@ static gx_status order_piece(void *user, gx_inverter_batch *x, uint32_t *n_docs,
         if (docs->docs[i].status == GX_OK)
             x->text_bytes -= docs->docs[i].title_len + docs->docs[i].text_len;
     }
-    gx_line_cuts_end(f->cuts, &x->piece);
+    gx_pieces_end(f->pieces, &x->piece);
     f->builder->counts.text_bytes += x->text_bytes;
     if (f->opt.progress)
         f->opt.progress(f->opt.user);
-    *more = f->opt.limit == 0 || f->n < f->opt.limit;
+    *more = wants_more(f);
     return st;
 }
 
-/* Add the documents of a file that threads read. */
-static gx_status add_cuts(feed *f, gx_error *err)
+/* Add documents that threads read. */
+static gx_status feed_pieces(feed *f, gx_error *err)
 {
     gx_builder *b = f->builder;
-    const gx_inverter_feed pieces = {claim_piece, gx_line_cuts_is_stream(f->cuts) ? fill_piece : NULL, read_piece,
-                                     order_piece, f};
+    gx_parallel_inverter *c = b->inverter;
+    const gx_inverter_feed pieces = {fill_piece, read_piece, order_piece, f};
+    const double t = gx_clock_seconds(), read = gx_parallel_inverter_read_seconds(c);
+    gx_status st = gx_pieces_open(&f->pieces, f->source, gx_parallel_inverter_threads(c),
+                                  gx_parallel_inverter_piece_bytes(c), err);
+    if (st)
+        return st;
     b->done = true;
-    const double t = gx_clock_seconds(), read = gx_parallel_inverter_read_seconds(b->inverter);
-    const gx_status st = gx_parallel_inverter_run(b->inverter, &pieces, err);
+    st = gx_parallel_inverter_run(c, &pieces, err);
+    if (st == GX_OK && wants_more(f))
+        st = gx_pieces_failure(f->pieces, err);
     b->counts.adding += gx_clock_seconds() - t;
-    b->counts.reading += gx_parallel_inverter_read_seconds(b->inverter) - read;
+    b->counts.reading += gx_parallel_inverter_read_seconds(c) - read;
     b->done = st != GX_OK && st != GX_EINPUT;
+    gx_pieces_close(f->pieces);
     return st;
 }
 
@@ -620,25 +626,16 @@ static gx_status add_read_document(feed *f, const gx_source_document *d, gx_stat
     return meet_bad(f, st, err);
 }
 
-static gx_status feed_all(feed *f, gx_error *err)
+/* Add documents that this thread reads. */
+static gx_status feed_documents(feed *f, gx_error *err)
 {
-    gx_parallel_inverter *c = f->builder->inverter;
-    const uint32_t threads = gx_parallel_inverter_threads(c);
-    const size_t bytes = gx_parallel_inverter_piece_bytes(c);
     gx_status st = GX_OK;
-    while (st == GX_OK && (f->opt.limit == 0 || f->n < f->opt.limit)) {
+    while (st == GX_OK && wants_more(f)) {
         const gx_source_document *d;
-        st = threads > 1 ? gx_source_next_or_cut(f->source, threads, bytes, &d, &f->cuts, err)
-                         : gx_source_next(f->source, &d, err);
-        if (st == GX_OK && f->cuts) {
-            st = add_cuts(f, err);
-            gx_source_end_cuts(f->source, f->cuts);
-            f->cuts = NULL;
-        } else if (st == GX_OK && !d) {
+        st = gx_source_next(f->source, &d, err);
+        if (st == GX_OK && !d)
             return GX_OK;
-        } else {
-            st = add_read_document(f, d, st, err);
-        }
+        st = add_read_document(f, d, st, err);
     }
     return st;
 }
@@ -665,19 +662,17 @@ static void wake_inverter(void *user)
     gx_parallel_inverter_wake(user);
 }
 
-/* All documents of the source, whose compressed files the inverter's threads decompress. */
+/* Add documents that threads read, whose compressed files they decompress too. */
 static gx_status feed_ahead(feed *f, gx_error *err)
 {
     gx_parallel_inverter *const c = f->builder->inverter;
     struct gx_unpack_ahead *ahead = NULL;
-    const uint32_t threads = gx_parallel_inverter_threads(c);
-    gx_status st = threads > 1 ? gx_source_begin_ahead(f->source, threads, f->builder->opt.memory / AHEAD_SHARE,
-                                                       wake_inverter, c, &ahead, err)
-                               : GX_OK;
+    gx_status st = gx_source_begin_ahead(f->source, gx_parallel_inverter_threads(c),
+                                         f->builder->opt.memory / AHEAD_SHARE, wake_inverter, c, &ahead, err);
     if (ahead)
         gx_parallel_inverter_set_help(c, help_unpack, ahead);
     if (st == GX_OK)
-        st = feed_all(f, err);
+        st = feed_pieces(f, err);
     if (ahead)
         gx_parallel_inverter_set_help(c, NULL, NULL);
     gx_source_end_ahead(f->source);
@@ -698,7 +693,7 @@ gx_status gx_builder_add_source(gx_builder *b, gx_source *s, const gx_feed_optio
     const double t = gx_clock_seconds(), adding = b->counts.adding;
     const double before = gx_parallel_inverter_caller_seconds(b->inverter);
     if (st == GX_OK)
-        st = feed_ahead(&f, err);
+        st = threads > 1 ? feed_ahead(&f, err) : feed_documents(&f, err);
     b->counts.reading += gx_clock_seconds() - t - (b->counts.adding - adding) -
                          (gx_parallel_inverter_caller_seconds(b->inverter) - before);
     for (uint32_t i = 0; f.checks && i < threads; ++i)

@@ -12,9 +12,9 @@
  * The caller's thread looks ids up and gives docids. The work in between, which takes most of the
  * time, is shared by the threads of a parallel inverter (parallel_inverter.h): each thread has a
  * document indexer of its own and takes the next batch of documents. gx_builder_add_source lets the
- * threads read and check the documents of large files, too, so that for each of them the caller's
- * thread has only a hash to look up. Documents come back in order, and the postings buffers of all
- * threads are merged into one sequence of lists.
+ * threads read and check the documents of a corpus, too (pieces.h), so that for each of them the
+ * caller's thread has only a hash to look up; idle ones decompress (unpack_ahead.h). Documents come
+ * back in order, and the postings buffers of all threads are merged into one sequence of lists.
  *
  * Costs. A raw token needs one look-up of a 16-byte slot. A term needs one look-up of its 32-byte
  * state and one write at the end of its chain. These are three cache lines at random places, all

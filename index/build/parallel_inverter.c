@@ -42,7 +42,7 @@ struct gx_parallel_inverter {
     /* Batches that came so far. Those behind n_claimed are filled, and not read yet. */
     uint64_t n_filled, n_claimed, n_ordered, n_taken, n_delivered;
     size_t in_flight;                /* bytes of those not handed on */
-    const gx_inverter_feed *feed;    /* or NULL: nothing is left to claim or to fill */
+    const gx_inverter_feed *feed;    /* or NULL: nothing is left to fill */
     const gx_inverter_feed *reading; /* the same until all is read */
     uint32_t n_reading;              /* threads that use the feed */
     bool delivering, closing;
@@ -99,8 +99,6 @@ static void deliver_batches(gx_parallel_inverter *c)
         if (st != GX_OK)
             record_failure(c, st, &err);
         pthread_cond_signal(&c->room);
-        if (c->feed)
-            pthread_cond_signal(&c->work);
     }
     c->delivering = false;
 }
@@ -154,7 +152,7 @@ static bool has_room(const gx_parallel_inverter *c, size_t bytes)
 /* Whether read_next_batch finds something to read. */
 static bool can_read(const gx_parallel_inverter *c)
 {
-    return c->n_claimed < c->n_filled || (c->feed && !c->feed->fill && has_room(c, c->batch_bytes));
+    return c->n_claimed < c->n_filled;
 }
 
 /* Take the feed's next piece, of which can_read tells, and read it. The lock is not held
@@ -163,15 +161,6 @@ static void read_next_batch(gx_parallel_inverter *c, const worker *m)
 {
     const gx_inverter_feed *const feed = c->reading;
     batch *b = &c->batches[c->n_claimed % c->n_batches];
-    if (c->n_claimed == c->n_filled) {
-        if (!feed->claim(feed->user, b)) {
-            c->feed = NULL;
-            pthread_cond_signal(&c->room);
-            return;
-        }
-        ++c->n_filled;
-        c->in_flight += b->bytes = b->piece.bytes;
-    }
     ++c->n_claimed;
     ++c->n_reading;
     pthread_mutex_unlock(&c->lock);
@@ -492,7 +481,7 @@ gx_status gx_parallel_inverter_run(gx_parallel_inverter *c, const gx_inverter_fe
     while (st == GX_OK && more && c->st == GX_OK && (c->feed || c->n_ordered < c->n_filled)) {
         if (c->n_ordered < c->n_claimed && c->batches[c->n_ordered % c->n_batches].read)
             st = order_next_batch(c, feed, &more, err);
-        else if (c->feed && feed->fill && has_room(c, c->batch_bytes))
+        else if (c->feed && has_room(c, c->batch_bytes))
             fill_next_batch(c);
         else if (can_read(c))
             read_next_batch(c, &c->workers[0]);

@@ -2,11 +2,12 @@
  * order in which they went in.
  *
  * Documents travel in batches. They come from the caller one by one, or from a feed, whose pieces of
- * input the threads read themselves:
+ * input the threads split themselves:
  *
  *   gx_parallel_inverter_add    copies the document into the batch that is being filled
- *   gx_parallel_inverter_run    a free thread claims the next piece of the feed and reads it to a
- *                               batch; the caller's thread puts batches in order, and gives docids
+ *   gx_parallel_inverter_run    the caller's thread fills a batch with the next piece of the feed, a
+ *                               free thread reads it to documents; the caller's thread puts batches
+ *                               in order, and gives docids
  *   a batch in order            enters a queue; the next free thread takes it, or the caller's
  *                               thread when nothing is left to read
  *   that thread                 gives the batch to its own document indexer; batches are taken in
@@ -73,15 +74,12 @@ typedef struct gx_parallel_inverter_options {
 
 /* Where batches come from that the inverter's threads read. */
 typedef struct gx_inverter_feed {
-    /* Claim the next piece of input for an empty batch; false: there is none. Never called by two
-     * threads at once; short. */
-    bool (*claim)(void *user, gx_inverter_batch *batch);
-    /* If not NULL, pieces are not claimed. The caller's thread calls it to fill an empty batch with
-     * what a thread will then read; false: nothing is left. */
+    /* The caller's thread calls it to fill an empty batch with a piece of input, which a thread will then read;
+     * false: nothing is left. */
     bool (*fill)(void *user, gx_inverter_batch *batch);
     /* Read the piece. thread: below gx_parallel_inverter_threads. Ends early when *stop is true. */
     void (*read)(void *user, uint32_t thread, gx_inverter_batch *batch, const atomic_bool *stop);
-    /* On the caller's thread, in the order of claims: *n_docs of the batch's documents get docids,
+    /* On the caller's thread, in the order of filling: *n_docs of the batch's documents get docids,
      * the others are left out, also when it fails. *more false: no further batch is wanted. */
     gx_status (*order)(void *user, gx_inverter_batch *batch, uint32_t *n_docs, bool *more, gx_error *err);
     void *user;

@@ -103,6 +103,16 @@ bool gx_doc_batch_add_error(gx_doc_batch *b, const gx_error *err, uint64_t line)
     return true;
 }
 
+bool gx_doc_batch_set_error(gx_doc_batch *b, size_t i, const gx_error *err)
+{
+    const size_t n = strlen(err->text);
+    if (!reserve(b, n))
+        return false;
+    b->docs[i] = (gx_batch_document){.text = b->n_bytes, .text_len = n, .line = b->docs[i].line, .status = err->status};
+    append(b, err->text, n);
+    return true;
+}
+
 static const char *string_at(const gx_doc_batch *b, size_t at, bool is_raw)
 {
     return (is_raw ? b->raw : b->bytes) + at;

@@ -56,6 +56,7 @@ static inline size_t gx_write_number(char digits[GX_NUMBER_DIGITS], uint64_t num
  * no memory. */
 bool gx_doc_batch_add(gx_doc_batch *b, const gx_document *doc, uint64_t line);
 bool gx_doc_batch_add_error(gx_doc_batch *b, const gx_error *err, uint64_t line);
+bool gx_doc_batch_set_error(gx_doc_batch *b, size_t i, const gx_error *err); /* in the place of the i-th document */
 
 /* Arrays of a document's parts; all zero: none yet. */
 typedef struct gx_doc_parts {

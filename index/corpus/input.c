@@ -568,6 +568,7 @@ gx_status gx_input_next_member(gx_input *in, const char **name, gx_error *err)
     in->begin = in->end = 0;
     in->eof = true;
     in->path = in->archive_path;
+    in->line = 1; /* of the archive, which has no lines */
     gx_status st = next_entry(in, name, err);
     if (st || !*name) {
         close_archive(in);

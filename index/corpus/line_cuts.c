@@ -20,9 +20,6 @@ struct gx_line_cuts {
     bool of_lines;     /* records are lines */
     bool plain;        /* a document's id is the number of its line, over all files */
     bool cut;          /* no piece is left */
-    gx_source *stream; /* whose rest is a stream; NULL: pieces are read from the file */
-    gx_scratch rest;   /* of a stream: the beginning of a line that is not whole */
-    bool dropping;     /* of a stream: the rest is of a line that is too long, whose end goes */
     uint64_t lines;    /* before the piece whose turn it is */
 };
 
@@ -65,103 +62,26 @@ bool gx_line_cuts_claim(gx_line_cuts *c, gx_line_piece *p)
     return true;
 }
 
-/* ---- a stream ---- */
-
-bool gx_line_cuts_is_stream(const gx_line_cuts *c)
-{
-    return c->stream;
-}
-
-/* Append n bytes of the stream to the piece. *line is where its last line begins, which is not whole.
- * Of a line that is too long one byte more is kept than it may have. false: no memory. */
-static bool append_stream(gx_line_cuts *c, gx_line_piece *p, const char *bytes, size_t n, size_t *line)
-{
-    const size_t most = c->stream->in.max_record;
-    if (c->dropping) {
-        const char *end = memchr(bytes, '\n', n);
-        const size_t gone = end ? (size_t)(end - bytes) : n;
-        bytes += gone;
-        n -= gone;
-        c->dropping = !end;
-    }
-    if (!gx_scratch_add(&p->raw, bytes, n))
-        return false;
-    const char *last = n ? memrchr(p->raw.p + p->raw.n - n, '\n', n) : NULL;
-    if (last)
-        *line = (size_t)(last + 1 - p->raw.p);
-    if (p->raw.n - *line > most) {
-        p->raw.n = *line + most + 1;
-        c->dropping = true;
-    }
-    return true;
-}
-
-/* Read until the piece has a whole line and is long enough, or the stream ends or fails. */
-static bool read_stream(gx_line_cuts *c, gx_line_piece *p, size_t *line)
-{
-    gx_input *in = &c->stream->in;
-    for (;;) {
-        const size_t n = in->end - in->begin;
-        if (!append_stream(c, p, in->buf + in->begin, n, line))
-            return false;
-        gx_input_consume(in, n);
-        if (in->eof)
-            *line = p->raw.n;
-        c->cut = in->eof;
-        if (c->cut || (*line && p->raw.n >= c->piece_bytes))
-            return true;
-        if (gx_input_fill(in, &p->failed)) { /* the line that is not whole is lost */
-            c->cut = true;
-            return true;
-        }
-    }
-}
-
-bool gx_line_cuts_fill(gx_line_cuts *c, gx_line_piece *p)
-{
-    size_t line = 0;
-    if (c->cut)
-        return false;
-    p->failed = (gx_error){0};
-    p->raw.n = 0;
-    bool memory = gx_scratch_add(&p->raw, c->rest.p, c->rest.n);
-    c->rest.n = 0;
-    memory = memory && read_stream(c, p, &line);
-    if (memory && !c->cut)
-        memory = gx_scratch_add(&c->rest, p->raw.p + line, p->raw.n - line);
-    p->raw.n = memory ? line : 0;
-    memory = memory && gx_scratch_reserve(&p->raw, GX_INPUT_SLACK);
-    if (memory)
-        memset(p->raw.p + p->raw.n, 0, GX_INPUT_SLACK);
-    else
-        gx_fail(&p->failed, GX_ENOMEM, "no memory to read %s", c->path);
-    p->bytes = p->raw.n;
-    return true;
-}
-
 /* ---- reading ---- */
 
-/* Make the words of an error those of a bad document of the reader's. */
-static void add_place(const gx_source *reader, gx_error *err)
+void gx_piece_add_place(const char *path, uint64_t line, gx_error *err)
 {
     gx_error with_place = {.status = err->status};
-    const int n =
-        snprintf(with_place.text, sizeof with_place.text, "%s:%" PRIu64 ": ", reader->doc.file, reader->doc.line);
+    const int n = snprintf(with_place.text, sizeof with_place.text, "%s:%" PRIu64 ": ", path, line);
     if (n > 0 && (size_t)n < sizeof with_place.text)
         snprintf(with_place.text + n, sizeof with_place.text - (size_t)n, "%.900s", err->text);
     *err = with_place;
 }
 
-/* Read a record. *more: another may follow. */
-static bool read_record(gx_source *reader, gx_line_piece *p, gx_piece_document_fn *look, void *user, bool *more)
+bool gx_piece_read_record(gx_source *reader, gx_line_piece *p, gx_piece_document_fn *look, void *user, bool *more)
 {
     gx_error err = {0};
     gx_status st = gx_source_read_record(reader, more, &err);
     const bool found = !st && *more;
     if (!st && !found)
         return true;
-    if (!st && look && (st = look(user, &reader->doc.doc, &err)) == GX_EINPUT)
-        add_place(reader, &err);
+    if (!st && look && (st = look(user, p->docs.n, &reader->doc.doc, &err)) == GX_EINPUT)
+        gx_piece_add_place(reader->doc.file, reader->doc.line, &err);
     *more = st == GX_OK || st == GX_EINPUT;
     if (!st)
         return gx_doc_batch_add(&p->docs, &reader->doc.doc, reader->doc.line);
@@ -172,8 +92,7 @@ static bool read_record(gx_source *reader, gx_line_piece *p, gx_piece_document_f
     return true;
 }
 
-/* Read bytes [begin, end) of the file to p->raw. */
-static void read_bytes(const gx_line_cuts *c, gx_line_piece *p)
+void gx_line_cuts_load(const gx_line_cuts *c, gx_line_piece *p)
 {
     p->raw.n = 0;
     p->failed = (gx_error){0};
@@ -202,23 +121,20 @@ static void read_bytes(const gx_line_cuts *c, gx_line_piece *p)
         gx_fail(&p->failed, GX_ENOMEM, "no memory to read %s", c->path);
 }
 
-void gx_line_cuts_read(gx_line_cuts *c, uint32_t number, gx_line_piece *p, const atomic_bool *stop,
-                       gx_piece_document_fn *look, void *user)
+void gx_piece_parse(gx_source *reader, const char *path, gx_line_piece *p, bool fresh, bool numbered,
+                    const atomic_bool *stop, gx_piece_document_fn *look, void *user)
 {
-    gx_source *const reader = &c->readers[number];
     gx_doc_batch_clear(&p->docs);
-    p->docs.numbered = c->plain;
+    p->docs.numbered = numbered;
     p->n_errors = 0;
     reader->counts = (gx_source_counts){0};
     reader->in.bytes = reader->in.raw_bytes = reader->in.nul_bytes = reader->in.too_long = 0;
-    if (!c->stream)
-        read_bytes(c, p);
-    gx_input_open_bytes(&reader->in, c->path, p->raw.p, p->raw.n, !c->stream);
+    gx_input_open_bytes(&reader->in, path, p->raw.p, p->raw.n, fresh);
     p->docs.raw = p->raw.p;
     p->docs.n_raw = p->raw.n;
     bool more = p->raw.n > 0, memory = true;
     while (more && memory && !atomic_load_explicit(stop, memory_order_relaxed))
-        memory = read_record(reader, p, look, user, &more);
+        memory = gx_piece_read_record(reader, p, look, user, &more);
     if (memory && p->failed.status) {
         ++p->n_errors;
         memory = gx_doc_batch_add_error(&p->docs, &p->failed, reader->in.line);
@@ -230,14 +146,21 @@ void gx_line_cuts_read(gx_line_cuts *c, uint32_t number, gx_line_piece *p, const
     gx_input_close(&reader->in);
 }
 
+void gx_line_cuts_read(gx_line_cuts *c, uint32_t number, gx_line_piece *p, const atomic_bool *stop,
+                       gx_piece_document_fn *look, void *user)
+{
+    gx_line_cuts_load(c, p);
+    gx_piece_parse(&c->readers[number], c->path, p, true, c->plain, stop, look, user);
+}
+
 /* ---- opening and closing ---- */
 
-static bool is_of_lines(gx_source_format f)
+bool gx_format_is_of_lines(gx_source_format f)
 {
     return f == GX_SOURCE_JSONL || f == GX_SOURCE_TSV || f == GX_SOURCE_VECTORS || f == GX_SOURCE_PLAIN;
 }
 
-static bool is_of_trec(gx_source_format f)
+bool gx_format_is_of_trec(gx_source_format f)
 {
     return f == GX_SOURCE_TRECTEXT || f == GX_SOURCE_TRECWEB;
 }
@@ -246,7 +169,7 @@ static bool is_of_trec(gx_source_format f)
  * there is one. */
 static bool needs_first_record(gx_source_format f)
 {
-    return f == GX_SOURCE_TSV || is_of_trec(f);
+    return f == GX_SOURCE_TSV || gx_format_is_of_trec(f) || f == GX_SOURCE_CSV;
 }
 
 bool gx_line_cuts_wait(const gx_source *s)
@@ -259,8 +182,9 @@ static bool can_cut(const gx_source *s, size_t least, uint64_t *at, uint64_t *si
 {
     struct stat st;
     const gx_input *in = &s->in;
-    if (!(is_of_lines(s->format) || is_of_trec(s->format)) || in->archive || gx_input_is_packed(in) || in->latin1 ||
-        in->nul_bytes || in->fd < 0 || fstat(in->fd, &st) != 0 || !S_ISREG(st.st_mode))
+    if (!(gx_format_is_of_lines(s->format) || gx_format_is_of_trec(s->format)) || in->archive ||
+        gx_input_is_packed(in) || in->latin1 || in->nul_bytes || in->fd < 0 || fstat(in->fd, &st) != 0 ||
+        !S_ISREG(st.st_mode))
         return false;
     const off_t read_to = lseek(in->fd, 0, SEEK_CUR);
     if (read_to < 0 || (uint64_t)read_to < in->end - in->begin)
@@ -270,7 +194,7 @@ static bool can_cut(const gx_source *s, size_t least, uint64_t *at, uint64_t *si
     return *size > *at && *size - *at >= least;
 }
 
-static gx_status open_reader(gx_source *reader, const gx_source *s, gx_error *err)
+gx_status gx_piece_open_reader(gx_source *reader, const gx_source *s, gx_error *err)
 {
     reader->opt = s->opt;
     reader->in = GX_INPUT_INIT;
@@ -283,30 +207,28 @@ static gx_status open_reader(gx_source *reader, const gx_source *s, gx_error *er
     return gx_json_fields_parse(reader, err);
 }
 
-gx_status gx_line_cuts_open(gx_line_cuts **out, gx_source *s, bool stream, uint32_t n_readers, size_t piece_bytes,
-                            gx_error *err)
+gx_status gx_line_cuts_open(gx_line_cuts **out, gx_source *s, uint32_t n_readers, size_t piece_bytes, gx_error *err)
 {
     uint64_t at = 0, size = 0;
     *out = NULL;
-    if (!(stream ? is_of_lines(s->format) && !s->in.eof : can_cut(s, LEAST_PIECES * piece_bytes, &at, &size)))
+    if (!can_cut(s, LEAST_PIECES * piece_bytes, &at, &size))
         return GX_OK;
     gx_line_cuts *c = calloc(1, sizeof *c);
-    if (!c || !(c->readers = calloc(n_readers, sizeof *c->readers))) {
+    if (!c || !(c->readers = calloc(n_readers + (size_t)1, sizeof *c->readers))) {
         free(c);
         return gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
     }
     c->path = s->in.path;
     c->fd = s->in.fd;
-    c->stream = stream ? s : NULL;
     c->piece_bytes = piece_bytes;
-    c->of_lines = is_of_lines(s->format);
+    c->of_lines = gx_format_is_of_lines(s->format);
     c->plain = s->format == GX_SOURCE_PLAIN;
     c->at = at;
     c->size = size;
     c->lines = s->in.line - 1;
     gx_status st = GX_OK;
     for (; st == GX_OK && c->n_readers < n_readers; ++c->n_readers)
-        st = open_reader(&c->readers[c->n_readers], s, err);
+        st = gx_piece_open_reader(&c->readers[c->n_readers], s, err);
     if (st) {
         gx_line_cuts_close(c);
         return st;
@@ -315,14 +237,18 @@ gx_status gx_line_cuts_open(gx_line_cuts **out, gx_source *s, bool stream, uint3
     return GX_OK;
 }
 
-void gx_line_cuts_take(gx_line_cuts *c, gx_source *s)
+void gx_line_cuts_take(gx_source *s)
 {
     const size_t unread = s->in.end - s->in.begin; /* the readers read it again */
-    if (c->stream)
-        return;
     s->in.bytes -= unread;
     s->in.raw_bytes -= unread;
     s->in.begin = s->in.end;
+}
+
+void gx_line_cuts_use(gx_line_cuts *c, int fd, const char *path)
+{
+    c->fd = fd;
+    c->path = path;
 }
 
 void gx_line_cuts_close(gx_line_cuts *c)
@@ -332,7 +258,6 @@ void gx_line_cuts_close(gx_line_cuts *c)
     for (uint32_t i = 0; i < c->n_readers; ++i)
         gx_source_free_buffers(&c->readers[i]);
     free(c->readers);
-    free(c->rest.p);
     free(c);
 }
 
@@ -350,10 +275,22 @@ void gx_line_piece_clear(gx_line_piece *p, size_t most)
 void gx_line_piece_free(gx_line_piece *p)
 {
     gx_doc_batch_free(&p->docs);
+    gx_piece_of_corpus_free(p->of);
     free(p->raw.p);
 }
 
 /* ---- a piece's turn ---- */
+
+void gx_piece_add_counts(const gx_line_piece *p, gx_source *s)
+{
+    s->counts.empty += p->counts.empty;
+    s->counts.latin1 += p->counts.latin1;
+    s->counts.replaced += p->counts.replaced;
+    s->in.bytes += p->counts.bytes;
+    s->in.raw_bytes += p->counts.raw_bytes;
+    s->in.nul_bytes += p->counts.nul_bytes;
+    s->in.too_long += p->counts.too_long;
+}
 
 gx_status gx_line_cuts_begin(gx_line_cuts *c, gx_source *s, gx_line_piece *p, gx_error *err)
 {
@@ -362,13 +299,7 @@ gx_status gx_line_cuts_begin(gx_line_cuts *c, gx_source *s, gx_line_piece *p, gx
     p->docs.number = s->plain_lines;
     if (c->plain)
         s->plain_lines += p->lines;
-    s->counts.empty += p->counts.empty;
-    s->counts.latin1 += p->counts.latin1;
-    s->counts.replaced += p->counts.replaced;
-    s->in.bytes += p->counts.bytes;
-    s->in.raw_bytes += p->counts.raw_bytes;
-    s->in.nul_bytes += p->counts.nul_bytes;
-    s->in.too_long += p->counts.too_long;
+    gx_piece_add_counts(p, s);
     return p->no_memory ? gx_fail(err, GX_ENOMEM, "no memory to read %s", c->path) : GX_OK;
 }
 
@@ -387,20 +318,25 @@ uint64_t gx_line_cuts_line(const gx_line_cuts *c, const gx_line_piece *p, size_t
     return c->lines + p->docs.docs[i].line;
 }
 
-/* A reader's words begin with the path and, mostly, with a line of the piece. */
 gx_status gx_line_cuts_error(const gx_line_cuts *c, const gx_line_piece *p, size_t i, gx_error *err)
+{
+    return gx_piece_error(p, i, c->path, c->lines, err);
+}
+
+/* A reader's words begin with the path and, mostly, with a line of the piece. */
+gx_status gx_piece_error(const gx_line_piece *p, size_t i, const char *file, uint64_t lines, gx_error *err)
 {
     size_t n;
     const char *const words = gx_doc_batch_error(&p->docs, i, &n);
-    const size_t path = strlen(c->path);
+    const size_t path = strlen(file);
     const gx_status st = p->docs.docs[i].status;
     char *end;
     if (p->failed.status && i + 1 == p->docs.n) /* words about the file, not about a record of the piece */
         return gx_fail(err, st, "%.*s", (int)n, words);
-    if (n > path + 2 && memcmp(words, c->path, path) == 0 && words[path] == ':' && words[path + 1] >= '0' &&
+    if (n > path + 2 && memcmp(words, file, path) == 0 && words[path] == ':' && words[path + 1] >= '0' &&
         words[path + 1] <= '9') {
         const uint64_t line = strtoull(words + path + 1, &end, 10);
-        return gx_fail(err, st, "%s:%" PRIu64 "%.*s", c->path, c->lines + line, (int)(words + n - end), end);
+        return gx_fail(err, st, "%s:%" PRIu64 "%.*s", file, lines + line, (int)(words + n - end), end);
     }
     return gx_fail(err, st, "%.*s", (int)n, words);
 }

@@ -1,11 +1,9 @@
 /* line_cuts.h: cut a large file into pieces, which several threads read. A piece ends where a record
  * does: with a line (jsonl, tsv, vectors, plain), or with </DOC> (trectext, trecweb). What cannot be
- * read from any place on, such as a compressed file or a pipe, is cut as a stream, if its records
- * are lines: one thread reads its bytes, several split them to documents.
+ * read from any place on, such as a compressed file or a pipe, is not cut here (pieces.h).
  *
  *   gx_line_cuts_open    the rest of a source's open file, from its first or second record on
  *   gx_line_cuts_claim   the next piece; one thread at a time
- *   gx_line_cuts_fill    of a stream: the next piece's bytes
  *   gx_line_cuts_read    the piece's documents, with a reader of the thread's own
  *   gx_line_cuts_begin   in the order of the file: the piece's turn. Its counts become the source's
  *   gx_line_cuts_error   the error in the place of a bad document
@@ -23,10 +21,11 @@
 typedef struct gx_line_cuts gx_line_cuts;
 
 typedef struct gx_line_piece {
-    uint64_t begin, end; /* in the file; end UINT64_MAX: the file's end */
-    gx_scratch raw;      /* the piece's bytes */
-    gx_error failed;     /* an error behind them; GX_OK: none */
-    size_t bytes;        /* that it has, as far as is known before it is read */
+    uint64_t begin, end;           /* in the file; end UINT64_MAX: the file's end */
+    struct gx_piece_of_corpus *of; /* where the piece comes from (pieces.c); NULL: from line cuts */
+    gx_scratch raw;                /* the piece's bytes */
+    gx_error failed;               /* an error behind them; GX_OK: none */
+    size_t bytes;                  /* that it has, as far as is known before it is read */
     gx_doc_batch docs;
     size_t n_errors;         /* in the place of documents */
     gx_source_counts counts; /* of the piece alone */
@@ -38,26 +37,50 @@ typedef struct gx_line_piece {
 bool gx_line_cuts_wait(const gx_source *s);
 
 /* Pieces are of about piece_bytes; one is longer only if its last record is. *out is NULL where the
- * file cannot be cut, or not as a stream if `stream`, or that would not pay (the rest is short). The
- * source is as it was until gx_line_cuts_take, which takes the rest of the file from it. It stays
- * open, with its file, until gx_line_cuts_close. GX_ENOMEM. */
-gx_status gx_line_cuts_open(gx_line_cuts **out, gx_source *s, bool stream, uint32_t n_readers, size_t piece_bytes,
-                            gx_error *err);
-void gx_line_cuts_take(gx_line_cuts *c, gx_source *s);
+ * file cannot be cut, or that would not pay (the rest is short). The source is as it was until
+ * gx_line_cuts_take, which takes the rest of the file from it. It stays open, with its file, until
+ * gx_line_cuts_close. n_readers may be 0, for a caller with readers of its own. GX_ENOMEM. */
+gx_status gx_line_cuts_open(gx_line_cuts **out, gx_source *s, uint32_t n_readers, size_t piece_bytes, gx_error *err);
+void gx_line_cuts_take(gx_source *s);
 void gx_line_cuts_close(gx_line_cuts *c); /* NULL is fine. No thread reads any more */
+
+/* The file is read as fd and called path from now on, which belong to the caller. */
+void gx_line_cuts_use(gx_line_cuts *c, int fd, const char *path);
 
 /* Set begin and end of the next piece. false: there is none. */
 bool gx_line_cuts_claim(gx_line_cuts *c, gx_line_piece *p);
 
-/* Where the rest of the file is a stream, it is not claimed. The source's own thread reads and
- * decompresses it, and fills one piece after another with its bytes. false: nothing is left. */
-bool gx_line_cuts_is_stream(const gx_line_cuts *c);
-bool gx_line_cuts_fill(gx_line_cuts *c, gx_line_piece *p);
-
-/* Called for each good document, before the piece gets its copy as document number p->docs.n.
+/* Called for each good document, number i of the piece, before or after the piece gets its copy.
  * GX_EINPUT: the document is refused; left_out of the error in its place is true, which is false
  * for a bad record. Any other failure ends the piece. */
-typedef gx_status gx_piece_document_fn(void *user, const gx_document *doc, gx_error *err);
+typedef gx_status gx_piece_document_fn(void *user, size_t i, const gx_document *doc, gx_error *err);
+
+/* Read the bytes of the piece from the file to p->raw, or set p->failed. Any thread may call it. */
+void gx_line_cuts_load(const gx_line_cuts *c, gx_line_piece *p);
+
+/* A reader of the caller's, of records as the source has them now. GX_ENOMEM. gx_source_free_buffers frees it. */
+gx_status gx_piece_open_reader(gx_source *reader, const gx_source *s, gx_error *err);
+
+/* Split p->raw, which the reader may change, to the piece's documents; behind them stands p->failed. fresh: its
+ * bytes have not been counted. look may be NULL. Ends early when *stop is true. numbered: as of gx_doc_batch. */
+void gx_piece_parse(gx_source *reader, const char *path, gx_line_piece *p, bool fresh, bool numbered,
+                    const atomic_bool *stop, gx_piece_document_fn *look, void *user);
+
+/* Read the reader's next record to the piece. *more: another may follow. false: no memory. */
+bool gx_piece_read_record(gx_source *reader, gx_line_piece *p, gx_piece_document_fn *look, void *user, bool *more);
+
+/* The error in the place of the i-th document, whose lines count from behind `lines` lines of the file. */
+gx_status gx_piece_error(const gx_line_piece *p, size_t i, const char *path, uint64_t lines, gx_error *err);
+
+/* Put the place before the words of an error. */
+void gx_piece_add_place(const char *path, uint64_t line, gx_error *err);
+
+/* Add the piece's counts, but for documents and bad ones, to the source's. */
+void gx_piece_add_counts(const gx_line_piece *p, gx_source *s);
+
+/* Whether records of the format are lines; those of TREC. */
+bool gx_format_is_of_lines(gx_source_format f);
+bool gx_format_is_of_trec(gx_source_format f);
 
 /* Read the piece, whose earlier contents go. look may be NULL. Ends early when *stop is true. */
 void gx_line_cuts_read(gx_line_cuts *c, uint32_t reader, gx_line_piece *p, const atomic_bool *stop,
@@ -76,6 +99,8 @@ gx_status gx_line_cuts_error(const gx_line_cuts *c, const gx_line_piece *p, size
 
 /* Empty a piece. Free buffers of more than `most` bytes. */
 void gx_line_piece_clear(gx_line_piece *p, size_t most);
+
+void gx_piece_of_corpus_free(struct gx_piece_of_corpus *of);
 
 /* Free the memory of a piece. */
 void gx_line_piece_free(gx_line_piece *p);

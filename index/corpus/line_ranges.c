@@ -73,7 +73,7 @@ gx_status gx_line_ranges_open(gx_line_ranges **out, gx_source *s, gx_error *err)
     const uint32_t n = s->opt.threads < MAX_READERS ? s->opt.threads : MAX_READERS;
     gx_line_cuts *cuts = NULL;
     *out = NULL;
-    gx_status st = n ? gx_line_cuts_open(&cuts, s, false, n, PIECE_BYTES, err) : GX_OK;
+    gx_status st = n ? gx_line_cuts_open(&cuts, s, n, PIECE_BYTES, err) : GX_OK;
     if (!cuts)
         return st;
     gx_line_ranges *r = calloc(1, sizeof *r);
@@ -92,7 +92,7 @@ gx_status gx_line_ranges_open(gx_line_ranges **out, gx_source *s, gx_error *err)
         gx_line_ranges_close(r); /* the source reads the file itself */
         return GX_OK;
     }
-    gx_line_cuts_take(cuts, s);
+    gx_line_cuts_take(s);
     *out = r;
     return GX_OK;
 }

@@ -447,8 +447,7 @@ static gx_status open_next_file(gx_source *s, gx_error *err)
         if ((st = gx_input_open(&s->in, s->file.path, err)) || s->in.archive)
             return st;
     }
-    s->first = s->may_cut = s->may_stream = true;
-    s->bytes_before = s->in.bytes;
+    s->first = s->may_cut = true;
     ++s->counts.files;
     if ((st = choose_format(s, err)) == GX_OK)
         s->reading = true;
@@ -476,14 +475,6 @@ static bool may_cut(gx_source *s)
     return may;
 }
 
-/* Whether the rest of the open file may be cut as a stream now: it has shown to be long. */
-static bool may_stream(gx_source *s, size_t piece_bytes)
-{
-    const bool may = s->may_stream && s->in.bytes - s->bytes_before >= 4 * piece_bytes;
-    s->may_stream = s->may_stream && !may; /* it is tried once */
-    return may;
-}
-
 /* The next document of the open file, from threads if they read it. */
 static gx_status read_document(gx_source *s, bool *found, gx_error *err)
 {
@@ -493,7 +484,7 @@ static gx_status read_document(gx_source *s, bool *found, gx_error *err)
     return s->ranges ? gx_line_ranges_next(s->ranges, s, found, err) : gx_source_read_record(s, found, err);
 }
 
-static void close_file(gx_source *s)
+void gx_source_close_file(gx_source *s)
 {
     gx_line_ranges_close(s->ranges);
     s->ranges = NULL;
@@ -502,8 +493,7 @@ static void close_file(gx_source *s)
         gx_input_close(&s->in);
 }
 
-/* Open the next file, if none is open. *end: there is none. */
-static gx_status continue_file(gx_source *s, bool *end, gx_error *err)
+gx_status gx_source_continue(gx_source *s, bool *end, gx_error *err)
 {
     *end = false;
     if (s->reading)
@@ -520,52 +510,17 @@ gx_status gx_source_next(gx_source *s, const gx_source_document **out, gx_error 
     bool found = false, end = false;
     *out = NULL;
     while (!st && !found) {
-        if ((st = continue_file(s, &end, err)) || end)
+        if ((st = gx_source_continue(s, &end, err)) || end)
             return st;
         if (!s->reading) /* an archive has been opened, or has no further member */
             continue;
         st = read_document(s, &found, err);
         if (!st && !found)
-            close_file(s);
+            gx_source_close_file(s);
     }
     if (!st)
         *out = &s->doc;
     return st;
-}
-
-gx_status gx_source_next_or_cut(gx_source *s, uint32_t n_readers, size_t piece_bytes, const gx_source_document **out,
-                                struct gx_line_cuts **cuts, gx_error *err)
-{
-    gx_status st = GX_OK;
-    bool found = false, end = false;
-    *out = NULL;
-    *cuts = NULL;
-    while (!st && !found) {
-        if ((st = continue_file(s, &end, err)) || end)
-            return st;
-        if (!s->reading)
-            continue;
-        if (may_cut(s))
-            st = gx_line_cuts_open(cuts, s, false, n_readers, piece_bytes, err);
-        else if (may_stream(s, piece_bytes))
-            st = gx_line_cuts_open(cuts, s, true, n_readers, piece_bytes, err);
-        if (*cuts)
-            gx_line_cuts_take(*cuts, s);
-        if (st || *cuts)
-            return st;
-        st = gx_source_read_record(s, &found, err);
-        if (!st && !found)
-            close_file(s);
-    }
-    if (!st)
-        *out = &s->doc;
-    return st;
-}
-
-void gx_source_end_cuts(gx_source *s, struct gx_line_cuts *cuts)
-{
-    gx_line_cuts_close(cuts);
-    close_file(s);
 }
 
 void gx_source_add_counts(gx_source *s, uint64_t documents, uint64_t bad)

@@ -49,19 +49,11 @@
  * the input stays the caller's then. */
 gx_status gx_source_open_input(gx_source **out, gx_input *in, const gx_source_options *opt, gx_error *err);
 
-/* As gx_source_next, for a caller with threads that read. Where the rest of the open file can be
- * cut, *cuts is not NULL, and the caller takes the documents from there (line_cuts.h). It then calls
- * gx_source_end_cuts, and the source goes on with the next file. */
-struct gx_line_cuts;
-gx_status gx_source_next_or_cut(gx_source *s, uint32_t n_readers, size_t piece_bytes, const gx_source_document **out,
-                                struct gx_line_cuts **cuts, gx_error *err);
-void gx_source_end_cuts(gx_source *s, struct gx_line_cuts *cuts);
-
 /* Whether there is a regular file at path that is a CSR matrix: its size is that which its first three numbers
  * tell. */
 bool gx_csr_is_matrix(const char *path);
 
-/* The caller has taken so many documents from cuts, and so many bad ones. */
+/* The caller has taken so many documents from pieces (pieces.h), and so many bad ones. */
 void gx_source_add_counts(gx_source *s, uint64_t documents, uint64_t bad);
 
 /* From now on threads decompress files ahead (unpack_ahead.h): of the caller's, which call

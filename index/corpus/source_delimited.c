@@ -336,3 +336,20 @@ gx_status gx_read_csv(gx_source *s, bool *found, gx_error *err)
             return st;
     }
 }
+
+size_t gx_whole_csv(gx_source *s, size_t enough, bool *odd)
+{
+    const gx_input *in = &s->in;
+    char *const begin = in->buf + in->begin, *const end = in->buf + in->end, *p = begin, *next;
+    unsigned n;
+    *odd = false;
+    while (p < end && (size_t)(p - begin) < enough) {
+        const csv_state state = parse_csv_record(s, p, end, in->eof, false, &n, &next);
+        *odd = state == CSV_BAD || (state == CSV_MORE && in->eof) ||
+               (state == CSV_DONE ? (size_t)(next - p) > in->max_record + 2 : (size_t)(end - p) > in->max_record);
+        if (state != CSV_DONE || *odd)
+            break;
+        p = next;
+    }
+    return (size_t)(p - begin);
+}

@@ -86,8 +86,7 @@ struct gx_source {
     size_t max_vector;
     struct gx_csr *csr;            /* the open matrix, or NULL */
     struct gx_line_ranges *ranges; /* that threads read of the open file, or NULL */
-    bool may_cut, may_stream;      /* the open file's rest has not been tried to be cut, or as a stream */
-    uint64_t bytes_before;         /* in.bytes when the file's first bytes had been read */
+    bool may_cut;                  /* the open file's rest has not been tried to be cut */
 
     bool first;      /* no record of this file has been read */
     bool smart_open; /* the next document of format smart has begun, with smart_id on smart_line */
@@ -107,9 +106,20 @@ typedef gx_status gx_reader_fn(gx_source *s, bool *found, gx_error *err);
 gx_reader_fn gx_read_json, gx_read_tsv, gx_read_csv, gx_read_trectext, gx_read_trecweb, gx_read_plain, gx_read_file,
     gx_read_smart, gx_read_warc, gx_read_vectors, gx_read_csr;
 
+/* Open the next file, or member of an archive, if none is open. *end: there is none. s->reading stays false where an
+ * archive has been opened, or has no further member: it is to be called again. Statuses as of gx_source_next. */
+gx_status gx_source_continue(gx_source *s, bool *end, gx_error *err);
+void gx_source_close_file(gx_source *s);
+
 /* Read the open file's next record as s->doc, and count it. *found is false at the file's end.
  * Statuses as of gx_source_next. */
 gx_status gx_source_read_record(gx_source *s, bool *found, gx_error *err);
+
+/* Bytes at the beginning of the window that are whole records, as the reader splits them; no further record is
+ * looked at when there are `enough`. They may be more, and 0. *odd: the record behind them is damaged or too
+ * long, and for the reader itself. The window is not changed. The format's first record has been read. */
+typedef size_t gx_whole_records_fn(gx_source *s, size_t enough, bool *odd);
+gx_whole_records_fn gx_whole_csv, gx_whole_trec;
 
 /* Close the input, and free all that reading records has allocated. */
 void gx_source_free_buffers(gx_source *s);

@@ -51,7 +51,7 @@ static gx_status find_document(gx_source *s, bool *found, gx_error *err)
         for (const char *q = p; s->first && !other && q < end; ++q)
             other = !is_space(*q);
         if (in->eof) {
-            in->begin = in->end;
+            gx_input_consume(in, (size_t)(end - p));
             *found = false;
             return other ? gx_fail_record(s, 1, err, "no <DOC> in the whole file; is it TREC text?") : GX_OK;
         }
@@ -80,6 +80,35 @@ static bool find_ending(const gx_input *in, size_t *seen, ending *how)
     *seen = (size_t)(end - p);
     *how = CUT_OFF;
     return in->eof;
+}
+
+/* The last </DOC> that find_ending would find with these bytes, or NULL. */
+static const char *last_ending(const gx_input *in)
+{
+    const char *const begin = in->buf + in->begin, *end = in->buf + in->end;
+    const size_t n = (size_t)(end - begin), ahead = in->eof ? 0 : LOOK_AHEAD - 1;
+    for (const char *lt, *stop = begin + (n > ahead ? n - ahead : 0);
+         (lt = memrchr(begin, '<', (size_t)(stop - begin))); stop = lt)
+        if (starts_with(lt, end, "</DOC>"))
+            return lt;
+    return NULL;
+}
+
+size_t gx_whole_trec(gx_source *s, size_t enough, bool *odd)
+{
+    const gx_input *in = &s->in;
+    const char *const begin = in->buf + in->begin, *const end = in->buf + in->end;
+    const char *last = last_ending(in);
+    (void)enough;
+    *odd = !last && (size_t)(end - begin) > in->max_record;
+    if (!last)
+        return 0;
+    const char *from = last + 6, *lt = from; /* what find_document would skip belongs to these records */
+    while ((lt = memchr(lt, '<', (size_t)(end - lt))) && !starts_with(lt, end, "<DOC>"))
+        ++lt;
+    if (!lt)
+        lt = end - from > 4 ? end - 4 : from;
+    return (size_t)(lt - begin);
 }
 
 static gx_status too_long(gx_source *s, gx_error *err)
