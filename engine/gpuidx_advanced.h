@@ -317,7 +317,7 @@ GX_API void gx_feed_options_init(gx_feed_options *o, size_t size);
 
 /* Add all documents that the source has left, as gx_source_next and gx_builder_add do one after
  * another, with the same file, errors and counts, but for raw_bytes where a file is left early. The
- * builder's threads split files of all formats but smart, warc and csr to documents. Idle ones
+ * builder's threads split files of all formats but smart and csr to documents. Idle ones
  * decompress the next files and members, in up to a quarter of the builder's memory besides it. The
  * functions of opt, which may be NULL, and of the source's options are called on the caller's thread alone.
  * GX_EINPUT: a document is bad, and opt->bad has not said to go on. After a failure, and where a

@@ -485,10 +485,10 @@ static const cli_section sections[] = {
      "NUL bytes are read as spaces, bytes that are not UTF-8 as U+FFFD, and both are counted. A document whose "
      "text is empty is indexed; a JSONL object that has neither text nor title, or the same field twice, is bad."},
     {"Threads",
-     "All threads of -j split records to documents and analyse them, of jsonl, tsv, csv, vectors, plain, trectext, "
-     "trecweb and files. One thread moves the bytes, and finds where records of csv end, whose quotes may hold line "
-     "ends; a large uncompressed file is read by all, unless it is csv. Records of smart, warc and csr are read by one "
-     "thread and analysed by the others. The order of documents and messages does not depend on threads.\n"
+     "All threads of -j split records to documents and analyse them, of all formats but smart and csr, which are read "
+     "by one thread and analysed by the others. One thread moves the bytes, and finds where records of csv and warc "
+     "end; a large uncompressed file is read by all, unless it is of these two. The order of documents and messages "
+     "does not depend on threads.\n"
      "\n"
      "Idle threads unpack what will be read next: further files (those in a directory if they are called .gz, .bz2, "
      ".xz, .zst, .tgz), and further members of the same file, as bgzip, pzstd, pbzip2 or `cat` leave them; blocks of "

@@ -172,7 +172,7 @@ static size_t document_bytes(const gx_doc_batch *b)
 
 static bool is_cut(gx_source_format f)
 {
-    return gx_format_is_of_lines(f) || gx_format_is_of_trec(f) || f == GX_SOURCE_CSV;
+    return gx_format_is_of_lines(f) || gx_format_is_of_trec(f) || f == GX_SOURCE_CSV || f == GX_SOURCE_WARC;
 }
 
 /* Whether the source's thread reads the next record itself. */
@@ -232,6 +232,8 @@ static size_t whole_records(gx_source *s, size_t enough, bool *odd)
     const size_t n = in->end - in->begin;
     if (s->format == GX_SOURCE_CSV)
         return gx_whole_csv(s, enough, odd);
+    if (s->format == GX_SOURCE_WARC)
+        return gx_whole_warc(s, enough, odd);
     if (!gx_format_is_of_lines(s->format))
         return gx_whole_trec(s, enough, odd);
     const char *end = n > 2 * enough ? memchr(begin + enough, '\n', n - enough) : NULL;
@@ -247,6 +249,16 @@ static bool take_bytes(gx_line_piece *p, gx_input *in, size_t n)
     const bool memory = gx_scratch_add(&p->raw, in->buf + in->begin, n);
     gx_input_consume(in, n);
     return memory;
+}
+
+/* Read more, where the window holds no whole record. An error names the line that the reader would be at. */
+static gx_status fill_window(gx_source *s, gx_error *err)
+{
+    const uint64_t line = s->in.line;
+    s->in.line += s->format == GX_SOURCE_WARC ? gx_warc_lines_ahead(s) : 0;
+    const gx_status st = gx_input_fill(&s->in, err);
+    s->in.line = line;
+    return st;
 }
 
 /* Fill the piece with whole records of the open file. */
@@ -265,7 +277,7 @@ static void fill_bytes(gx_pieces *c, gx_line_piece *p)
             memory = memory && take_bytes(p, in, in->end - in->begin);
             end_file(c);
         } else {
-            const gx_status st = gx_input_fill(in, &p->failed);
+            const gx_status st = fill_window(s, &p->failed);
             p->failed.status = st;
             c->over = st && st != GX_EINPUT;
             if (st)

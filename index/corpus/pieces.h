@@ -10,10 +10,10 @@
  *
  *   a range     a large file of lines or of TREC's documents that is not compressed: the piece's reader
  *               reads the bytes itself (line_cuts.h)
- *   bytes       all other files of these formats and of csv, such as compressed ones and pipes: whole
- *               records, which the source's thread has found but not looked into
+ *   bytes       all other files of these formats, of csv and of warc, such as compressed ones and pipes:
+ *               whole records, which the source's thread has found but not looked into
  *   files       the format `files`: one or several whole files
- *   documents   that the source's thread has read, as gx_source_next does: of smart, warc and csr, the
+ *   documents   that the source's thread has read, as gx_source_next does: of smart and csr, the
  *               first record of a file that names columns, and records that are damaged or too long
  *
  * Documents, errors and their lines, and counts are those that gx_source_next gives. */

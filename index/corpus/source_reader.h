@@ -119,7 +119,10 @@ gx_status gx_source_read_record(gx_source *s, bool *found, gx_error *err);
  * looked at when there are `enough`. They may be more, and 0. *odd: the record behind them is damaged or too
  * long, and for the reader itself. The window is not changed. The format's first record has been read. */
 typedef size_t gx_whole_records_fn(gx_source *s, size_t enough, bool *odd);
-gx_whole_records_fn gx_whole_csv, gx_whole_trec;
+gx_whole_records_fn gx_whole_csv, gx_whole_trec, gx_whole_warc;
+
+/* Line ends of the window that gx_read_warc would take before it asks for more: of a record's head, say. */
+uint64_t gx_warc_lines_ahead(gx_source *s);
 
 /* Close the input, and free all that reading records has allocated. */
 void gx_source_free_buffers(gx_source *s);

@@ -202,3 +202,71 @@ gx_status gx_read_warc(gx_source *s, bool *found, gx_error *err)
     s->rec.text = page;
     return GX_OK;
 }
+
+/* ---- whole records ---- */
+
+/* The line at *p, without its end, which is passed over. false: the line is not whole. */
+static bool next_line(const char **p, const char *end, const char **line, size_t *n)
+{
+    const char *nl = memchr(*p, '\n', (size_t)(end - *p));
+    if (!nl)
+        return false;
+    *line = *p;
+    *n = (size_t)(nl - *p);
+    *n -= *n > 0 && nl[-1] == '\r';
+    *p = nl + 1;
+    return true;
+}
+
+typedef enum head_state { HEAD_WHOLE, HEAD_MORE, HEAD_ODD } head_state;
+
+/* Pass over the head of the record at *p, as read_head does; HEAD_MORE: over the lines of it that are whole. */
+static head_state pass_head(gx_source *s, const char **p, const char *end, warc_head *h)
+{
+    const char *line;
+    size_t n;
+    *h = (warc_head){0};
+    do
+        if (!next_line(p, end, &line, &n))
+            return HEAD_MORE;
+    while (n == 0);
+    if (n < 7 || memcmp(line, "WARC/1.", 7) != 0)
+        return HEAD_ODD;
+    while (next_line(p, end, &line, &n)) {
+        if (n == 0)
+            return h->has_length && h->length <= s->in.max_record ? HEAD_WHOLE : HEAD_ODD;
+        if (n > s->in.max_record || !read_head_line(s, h, line, n))
+            return HEAD_ODD;
+    }
+    return HEAD_MORE;
+}
+
+size_t gx_whole_warc(gx_source *s, size_t enough, bool *odd)
+{
+    const gx_input *in = &s->in;
+    const char *const begin = in->buf + in->begin, *const end = in->buf + in->end, *p = begin;
+    size_t whole = 0;
+    warc_head h;
+    *odd = false;
+    while (whole < enough) {
+        const head_state state = pass_head(s, &p, end, &h);
+        *odd = state == HEAD_ODD || (state == HEAD_MORE && (size_t)(end - begin) - whole > in->max_record);
+        if (state != HEAD_WHOLE || (size_t)(end - p) < h.length)
+            break;
+        p += h.length;
+        whole = (size_t)(p - begin);
+    }
+    return whole;
+}
+
+uint64_t gx_warc_lines_ahead(gx_source *s)
+{
+    const char *const begin = s->in.buf + s->in.begin, *const end = s->in.buf + s->in.end, *p = begin;
+    uint64_t lines = 0;
+    warc_head h;
+    if (pass_head(s, &p, end, &h) == HEAD_WHOLE && !h.response && !h.resource)
+        p = end;
+    for (const char *q = begin; (q = memchr(q, '\n', (size_t)(p - q))); ++q)
+        ++lines;
+    return lines;
+}
