@@ -33,9 +33,27 @@ static size_t to_bzip2(char *to, size_t max, const char *bytes, size_t n, uint32
     return used;
 }
 
+/* Odd levels: blocks whose heads tell their lengths, as `xz -T` makes them. */
 static size_t to_xz(char *to, size_t max, const char *bytes, size_t n, uint32_t level)
 {
     size_t used = 0;
+    if (level & 1) {
+        const lzma_mt blocks = {.threads = 1, .block_size = 10000, .preset = level % 3, .check = LZMA_CHECK_CRC32};
+        lzma_stream z = LZMA_STREAM_INIT;
+        assert_int_equal(lzma_stream_encoder_mt(&z, &blocks), LZMA_OK);
+        z.next_in = (const uint8_t *)bytes;
+        z.avail_in = n;
+        z.next_out = (uint8_t *)to;
+        z.avail_out = max;
+        lzma_ret rc;
+        do
+            rc = lzma_code(&z, LZMA_FINISH);
+        while (rc == LZMA_OK);
+        assert_int_equal(rc, LZMA_STREAM_END);
+        used = max - z.avail_out;
+        lzma_end(&z);
+        return used;
+    }
     assert_int_equal(lzma_easy_buffer_encode(level % 3, LZMA_CHECK_CRC64, NULL, (const uint8_t *)bytes, n,
                                              (uint8_t *)to, &used, max),
                      LZMA_OK);
