@@ -37,6 +37,9 @@ struct gx_unpack {
     gx_error broken; /* GX_EINPUT since then */
     z_stream gzip;
     bz_stream bzip2;
+    char *held;                 /* [BZIP2_ROOM], of bzip2: bytes that have not been given, from held_at to n_held */
+    size_t held_at, n_held;     /* 0 <= held_at <= n_held */
+    bool held_whole, held_ends; /* they can be given; the member ends behind them */
     lzma_stream xz;
     ZSTD_DStream *zstd;
     size_t hint; /* of zstd: bytes that the library asks for */
@@ -94,10 +97,16 @@ static progress step_gzip(gx_unpack *z)
 
 /* ---- bzip2 ---- */
 
+/* The library loses what a call has given if the call fails, so that calls fill a buffer of a fixed size, of which
+ * nothing is given before it is full or the member ends. What a damaged member gives does not depend on blocks then. */
+enum { BZIP2_ROOM = 16 << 10 };
+
 static bool init_bzip2(gx_unpack *z)
 {
     z->bzip2 = (bz_stream){0};
-    return BZ2_bzDecompressInit(&z->bzip2, 0, 0) == BZ_OK;
+    z->n_held = z->held_at = 0;
+    z->held_whole = false;
+    return (z->held || (z->held = malloc(BZIP2_ROOM))) && BZ2_bzDecompressInit(&z->bzip2, 0, 0) == BZ_OK;
 }
 
 static void end_bzip2(gx_unpack *z)
@@ -111,21 +120,47 @@ static bool next_bzip2(gx_unpack *z)
     return init_bzip2(z);
 }
 
-static progress step_bzip2(gx_unpack *z)
+/* Decompress to the buffer. */
+static progress call_bzip2(gx_unpack *z)
 {
-    const unsigned n_in = at_once(z->n_in), n_out = at_once(z->n_out);
+    const unsigned n_in = at_once(z->n_in), n_out = (unsigned)(BZIP2_ROOM - z->n_held);
     z->bzip2.next_in = (char *)z->in;
     z->bzip2.avail_in = n_in;
-    z->bzip2.next_out = z->out;
+    z->bzip2.next_out = z->held + z->n_held;
     z->bzip2.avail_out = n_out;
     const int rc = BZ2_bzDecompress(&z->bzip2);
-    advance(z, n_in - z->bzip2.avail_in, n_out - z->bzip2.avail_out);
+    const unsigned taken = n_in - z->bzip2.avail_in, given = n_out - z->bzip2.avail_out;
+    z->in += taken;
+    z->n_in -= taken;
+    z->n_held += given;
     z->why = "a block is damaged";
-    return rc == BZ_OK                 ? GOES_ON
-           : rc == BZ_STREAM_END       ? MEMBER_ENDS
-           : rc == BZ_MEM_ERROR        ? NO_MEMORY
-           : rc == BZ_DATA_ERROR_MAGIC ? NO_MEMBER
-                                       : DAMAGED;
+    z->held_ends = rc == BZ_STREAM_END;
+    z->held_whole = z->held_ends || z->n_held == BZIP2_ROOM || (rc == BZ_OK && z->fed_all && !taken && !given);
+    return rc == BZ_OK || rc == BZ_STREAM_END ? GOES_ON
+           : rc == BZ_MEM_ERROR               ? NO_MEMORY
+           : rc == BZ_DATA_ERROR_MAGIC        ? NO_MEMBER
+                                              : DAMAGED;
+}
+
+static progress step_bzip2(gx_unpack *z)
+{
+    progress p = GOES_ON;
+    while (p == GOES_ON && !z->held_whole) {
+        p = call_bzip2(z);
+        if (z->n_in || !z->fed_all) /* behind the last byte: until nothing comes any more */
+            break;
+    }
+    if (p != GOES_ON || !z->held_whole)
+        return p;
+    const size_t rest = z->n_held - z->held_at, n = rest < z->n_out ? rest : z->n_out;
+    memcpy(z->out, z->held + z->held_at, n);
+    advance(z, 0, n);
+    z->held_at += n;
+    if (z->held_at < z->n_held)
+        return GOES_ON;
+    z->n_held = z->held_at = 0;
+    z->held_whole = false;
+    return z->held_ends ? MEMBER_ENDS : GOES_ON;
 }
 
 /* ---- xz: the library joins the members itself ---- */
@@ -276,6 +311,8 @@ void gx_unpack_close(gx_unpack *z)
 {
     if (z && z->by)
         z->by->end(z);
+    if (z)
+        free(z->held);
     free(z);
 }
 
