@@ -99,13 +99,11 @@ size_t gx_whole_trec(gx_source *s, size_t enough, bool *odd)
     const gx_input *in = &s->in;
     const char *const begin = in->buf + in->begin, *const end = in->buf + in->end;
     const char *last = last_ending(in);
+    const char *from = last ? last + 6 : begin, *lt = from; /* what find_document would skip belongs to these records */
     (void)enough;
-    *odd = !last && (size_t)(end - begin) > in->max_record;
-    if (!last)
-        return 0;
-    const char *from = last + 6, *lt = from; /* what find_document would skip belongs to these records */
     while ((lt = memchr(lt, '<', (size_t)(end - lt))) && !starts_with(lt, end, "<DOC>"))
         ++lt;
+    *odd = !last && lt == begin && (size_t)(end - begin) > in->max_record;
     if (!lt)
         lt = end - from > 4 ? end - 4 : from;
     return (size_t)(lt - begin);

@@ -250,7 +250,9 @@ static progress step_zstd(gx_unpack *z)
         rc = call_zstd(z, take_zstd(z));
     if (!ZSTD_isError(rc))
         return rc == 0 ? MEMBER_ENDS : GOES_ON;
-    z->why = ZSTD_getErrorName(rc);
+    z->why = ZSTD_getErrorCode(rc) == ZSTD_error_dstSize_tooSmall /* which of the two it is depends on its buffers */
+                 ? ZSTD_getErrorString(ZSTD_error_corruption_detected)
+                 : ZSTD_getErrorName(rc);
     return ZSTD_getErrorCode(rc) == ZSTD_error_memory_allocation ? NO_MEMORY
            : ZSTD_getErrorCode(rc) == ZSTD_error_prefix_unknown  ? NO_MEMBER
                                                                  : DAMAGED;

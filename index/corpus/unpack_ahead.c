@@ -62,6 +62,8 @@ struct part {
     block *first_block, *last_block;
     uint32_t n_blocks;
     bool modest;         /* its decompressor has limited memory */
+    bool several;        /* its decompressor has several threads */
+    bool again;          /* both have been tried: a failure is the file's */
     bool busy, dead;     /* a thread works on it; it is in no list */
     bool waits;          /* until it is the head */
     bool done, ends_all; /* its last block is there; the file ends there too */
@@ -208,7 +210,8 @@ static gx_status open_decompressor(const gx_unpack_ahead *a, part *g, gx_error *
     gx_unpack_options opt = {.at = g->at, .stop = &g->next_at};
     if (g->modest)
         opt.memory = a->most_modest;
-    if (!g->modest && g->file->of_blocks) {
+    g->several = !g->modest && !g->again && g->file->of_blocks;
+    if (g->several) {
         opt.threads = a->opt.threads;
         opt.threads_memory = a->opt.memory;
     }
@@ -261,7 +264,8 @@ static void end_part(gx_unpack_ahead *a, part *g)
     g->file->scanned |= g->ends_all;
 }
 
-/* Begin the part again when it is the head, without a limit. */
+/* Begin the part again when it is the head, without a limit and on one thread: how much a damaged part gives, and in
+ * which words it fails, is the same then as without threads. */
 static void restart_part(gx_unpack_ahead *a, part *g)
 {
     while (g->given && g->next) /* it may have gone beyond their beginnings, which would stop it now */
@@ -271,7 +275,7 @@ static void restart_part(gx_unpack_ahead *a, part *g)
     close_decompressor(a, g);
     g->skip = g->given;
     g->reached = g->at;
-    g->modest = false;
+    g->again = true;
     g->waits = true;
 }
 
@@ -295,7 +299,7 @@ static void settle_part(gx_unpack_ahead *a, part *g, block *b, bool ends, gx_sta
         return;
     }
     g->reached = g->z ? gx_unpack_at(g->z) : g->reached;
-    if (st && g->modest) {
+    if (st && (g->modest || g->several)) {
         restart_part(a, g);
     } else if (st) {
         g->err = *err;
@@ -315,7 +319,7 @@ static void step_part(gx_unpack_ahead *a, part *g)
     gx_error err = {0};
     bool ends = false;
     if (!g->z)
-        g->modest = !is_head(a, g);
+        g->modest = !is_head(a, g); /* a part that is begun again is the head */
     g->busy = true;
     ++f->n_users;
     hold(a, block_cost(a));
