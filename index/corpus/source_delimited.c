@@ -286,34 +286,58 @@ static gx_status bad_csv(gx_source *s, gx_error *err, const char *why)
     return gx_fail_record(s, s->rec.line, err, "%s", why);
 }
 
+typedef enum csv_verdict {
+    CSV_WHOLE,
+    CSV_UNKNOWN, /* more of the file must be read */
+    CSV_BEHIND_QUOTE,
+    CSV_UNCLOSED,
+    CSV_TOO_LONG,
+    CSV_LONG_LINE
+} csv_verdict;
+
+/* What the record at p is. No more of it is looked at than a record may have, so that the verdict does not depend on
+ * how much of the file is in the window. */
+static csv_verdict judge_record(gx_source *s, char *p, char *end, unsigned *n, char **next)
+{
+    const size_t most = s->in.max_record + 3; /* with a line end, and a byte too many */
+    const bool cut = (size_t)(end - p) >= most, eof = s->in.eof && !cut;
+    char *const stop = cut ? p + most : end;
+    const csv_state state = parse_csv_record(s, p, stop, eof, false, n, next);
+    if (state == CSV_DONE && (size_t)(*next - p) < most)
+        return CSV_WHOLE;
+    if (!eof && !memchr(p, '\n', (size_t)(stop - p)))
+        return cut ? CSV_LONG_LINE : CSV_UNKNOWN;
+    if (state == CSV_BAD)
+        return CSV_BEHIND_QUOTE;
+    return cut ? CSV_TOO_LONG : eof ? CSV_UNCLOSED : CSV_UNKNOWN;
+}
+
 /* The next record's fields. */
 static gx_status csv_fields(gx_source *s, unsigned *n, bool *found, gx_error *err)
 {
     gx_input *in = &s->in;
     for (;;) {
-        char *p = in->buf + in->begin, *end = in->buf + in->end, *next;
+        char *p = in->buf + in->begin, *end = in->buf + in->end, *next, *line;
+        size_t len;
         *found = p < end;
         if (!*found && in->eof)
             return GX_OK;
-        const csv_state state = *found ? parse_csv_record(s, p, end, in->eof, false, n, &next) : CSV_MORE;
-        if (state == CSV_BAD)
-            return bad_csv(s, err, "text behind a closing quote; a quote inside a quoted field is written twice");
-        if (state == CSV_MORE && in->eof)
-            return bad_csv(s, err, "a quote is opened and never closed");
-        if (state == CSV_DONE ? (size_t)(next - p) > in->max_record + 2 : (size_t)(end - p) > in->max_record) {
-            const char *nl = memchr(p, '\n', (size_t)(end - p));
-            if (nl) {
-                ++in->too_long;
-                return bad_csv(s, err, "a record that is too long: is a quote opened and never closed?");
-            }
-            char *line;
-            size_t len;
-            return gx_input_line(in, &line, &len, found, err);
-        }
-        if (state == CSV_DONE) {
+        switch (*found ? judge_record(s, p, end, n, &next) : CSV_UNKNOWN) {
+        case CSV_WHOLE:
             gx_input_consume(in, (size_t)(next - p)); /* counts line ends, so before the fields are moved */
             parse_csv_record(s, p, end, in->eof, true, n, &next);
             return *n > GX_MAX_COLUMNS ? too_many(s, err) : GX_OK;
+        case CSV_BEHIND_QUOTE:
+            return bad_csv(s, err, "text behind a closing quote; a quote inside a quoted field is written twice");
+        case CSV_UNCLOSED:
+            return bad_csv(s, err, "a quote is opened and never closed");
+        case CSV_TOO_LONG:
+            ++in->too_long;
+            return bad_csv(s, err, "a record that is too long: is a quote opened and never closed?");
+        case CSV_LONG_LINE:
+            return gx_input_line(in, &line, &len, found, err);
+        case CSV_UNKNOWN:
+            break;
         }
         const gx_status st = gx_input_fill(in, err);
         if (st)
@@ -341,15 +365,10 @@ size_t gx_whole_csv(gx_source *s, size_t enough, bool *odd)
 {
     const gx_input *in = &s->in;
     char *const begin = in->buf + in->begin, *const end = in->buf + in->end, *p = begin, *next;
+    csv_verdict verdict = CSV_WHOLE;
     unsigned n;
-    *odd = false;
-    while (p < end && (size_t)(p - begin) < enough) {
-        const csv_state state = parse_csv_record(s, p, end, in->eof, false, &n, &next);
-        *odd = state == CSV_BAD || (state == CSV_MORE && in->eof) ||
-               (state == CSV_DONE ? (size_t)(next - p) > in->max_record + 2 : (size_t)(end - p) > in->max_record);
-        if (state != CSV_DONE || *odd)
-            break;
+    while (p < end && (size_t)(p - begin) < enough && (verdict = judge_record(s, p, end, &n, &next)) == CSV_WHOLE)
         p = next;
-    }
+    *odd = verdict != CSV_WHOLE && verdict != CSV_UNKNOWN;
     return (size_t)(p - begin);
 }
