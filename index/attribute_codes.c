@@ -96,23 +96,13 @@ static gx_column_codes *make_codes(const gx_column *c, const gx_column_order *o,
     return k;
 }
 
-/* Keep what was made at *at, unless another thread was sooner: returns what is there. */
-static void *publish(void **at, void *made)
-{
-    void *first = NULL;
-    if (!made || __atomic_compare_exchange_n(at, &first, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        return made;
-    free(made);
-    return first;
-}
-
 const gx_column_codes *gx_column_get_codes(const gx_index *ix, gx_column *c)
 {
     const gx_column_order *o = gx_column_get_order(ix, c);
     if (!o)
         return NULL;
     gx_column_codes *made = __atomic_load_n(&c->order->codes, __ATOMIC_ACQUIRE);
-    return made ? made : publish((void **)&c->order->codes, make_codes(c, o, ix->n_docs));
+    return made ? made : gx_column_keep_made((void **)&c->order->codes, make_codes(c, o, ix->n_docs));
 }
 
 bool gx_column_code_range(const gx_column *c, const gx_column_codes *codes, uint64_t low, uint64_t high,
@@ -147,15 +137,15 @@ const uint32_t *gx_column_get_documents(const gx_index *ix, const gx_column *c, 
         return NULL;
     uint32_t **all = __atomic_load_n(&o->documents, __ATOMIC_ACQUIRE);
     if (!all)
-        all = publish((void **)&o->documents, calloc((size_t)o->n_starts, sizeof *all));
+        all = gx_column_keep_made((void **)&o->documents, calloc((size_t)o->n_starts, sizeof *all));
     uint32_t *words = all ? __atomic_load_n(&all[value], __ATOMIC_ACQUIRE) : NULL;
     if (!all || words || __atomic_load_n(&o->n_documents, __ATOMIC_RELAXED) >= GX_MAX_COMMON)
         return words;
     __atomic_fetch_add(&o->n_documents, 1, __ATOMIC_RELAXED);
-    words = calloc((size_t)ix->n_docs / 32 + 1, sizeof *words);
+    words = calloc((size_t)ix->n_docs / 32 + 1 + GX_BITS_SLACK, sizeof *words);
     for (uint32_t i = o->starts[value]; words && i < o->starts[value + 1]; ++i)
         words[o->docids[i] / 32] |= UINT32_C(1) << o->docids[i] % 32;
-    return publish((void **)&all[value], words);
+    return gx_column_keep_made((void **)&all[value], words);
 }
 
 bool gx_column_has_within(const gx_column *c, uint32_t docid, uint64_t low, uint64_t high)

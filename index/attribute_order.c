@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "index/attribute_bins.h"
+#include "index/attribute_rows.h"
+
 #define RADIX_BITS 16u
 #define SLACK 16u /* docids behind the last that may be read */
 
@@ -173,6 +176,7 @@ static void free_order(gx_column_order *o)
         free(o->zones);
         free(o->samples);
         free(o->codes);
+        gx_column_bins_free(o->bins);
     }
     free(o);
 }
@@ -193,10 +197,21 @@ const gx_column_order *gx_column_get_order(const gx_index *ix, gx_column *c)
     return first;
 }
 
+void *gx_column_keep_made(void **at, void *made)
+{
+    void *first = NULL;
+    if (!made || __atomic_compare_exchange_n(at, &first, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return made;
+    free(made);
+    return first;
+}
+
 void gx_column_free_order(gx_column *c)
 {
     free_order(c->order);
+    gx_attribute_rows_free(c->rows);
     c->order = NULL;
+    c->rows = NULL;
 }
 
 /* The first place whose value is at least `key`: among the samples, then between two of them. */

@@ -16,6 +16,7 @@
 #define GX_ZONE_DOCS 1024u
 
 #define GX_SAMPLE_PLACES 64u
+#define GX_BITS_SLACK 48u /* words of 0 behind bits of documents, which kernels may read */
 
 /* The values of GX_ZONE_DOCS documents. Of none the least is UINT64_MAX, the greatest 0. */
 typedef struct gx_zone {
@@ -32,6 +33,7 @@ typedef struct gx_column_order {
     gx_zone *zones;    /* [ceil(n_docs / GX_ZONE_DOCS)], or NULL */
     uint64_t *samples; /* sort keys of the values at every GX_SAMPLE_PLACES-th place; NULL: there are starts */
     struct gx_column_codes *codes; /* atomic; NULL until needed (attribute_codes.h) */
+    struct gx_column_bins *bins;   /* atomic; likewise (attribute_bins.h) */
     uint32_t **documents;          /* atomic; [n_starts], likewise: bits of the documents of common values */
     uint32_t n_documents;          /* atomic; of those that are not NULL, or under way */
     uint32_t docids[];             /* [n] by value, then by docid; 16 more may be read */
@@ -43,6 +45,10 @@ typedef struct gx_column_order {
  * Thread-safe. */
 const gx_column_order *gx_column_get_order(const gx_index *ix, gx_column *c);
 void gx_column_free_order(gx_column *c);
+
+/* Keep what was made of an order, from malloc, at *at, which was NULL, unless another thread was sooner: returns what
+ * is there. NULL: nothing was made. Thread-safe. */
+void *gx_column_keep_made(void **at, void *made);
 
 /* docids[begin, end) have a value from low to high, as the column has its values (doubles' bits of a
  * float). */

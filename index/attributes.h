@@ -28,6 +28,7 @@ typedef struct gx_column {
     uint32_t first_string, n_strings; /* in gx_index.column_strings */
     gx_bitmaps bitmaps;               /* encoding GX_BITMAPS_NONE: none */
     struct gx_column_order *order;    /* atomic; NULL until needed (attribute_order.h) */
+    struct gx_attribute_rows *rows;   /* atomic; of all columns, at the first; NULL until needed (attribute_rows.h) */
     uint32_t n_scans;                 /* atomic: evaluations that read all values for want of the order */
     uint32_t bound;                   /* atomic; of values of 2 bytes, one more than the greatest; 0 until needed */
 } gx_column;

@@ -4,6 +4,7 @@
 
 #include "index/attribute_codes.h"
 #include "index/attribute_order.h"
+#include "index/attribute_rows.h"
 
 #define NOT_TESTED (GX_CPU_TESTS + 1) /* more tests than there can be */
 
@@ -68,6 +69,8 @@ static outcome test_number(const gx_filter *f, const gx_filter_node *n, gx_cpu_t
             gx_column_order_range(c, order, t->column_low, t->column_high, &begin, &end);
         t->share = share_of(end - begin, f->ix->n_docs);
         t->form = GX_CPU_TEST_VALUE;
+        t->column = c;
+        t->ranged = true;
         t->values = c->values;
         t->width = c->width;
         t->low = (uint32_t)t->column_low;
@@ -78,6 +81,7 @@ static outcome test_number(const gx_filter *f, const gx_filter_node *n, gx_cpu_t
     if (!gx_column_code_range(c, codes, t->column_low, t->column_high, &range))
         return NONE;
     set_codes(t, c, f->ix->n_docs, codes, range);
+    t->ranged = !c->starts;
     return SOME;
 }
 
@@ -298,6 +302,63 @@ static float share_of_tests(const gx_cpu_program *p, uint32_t first, uint32_t en
     return at[GX_CPU_YES];
 }
 
+/* ---- several columns in a row ---- */
+
+/* The columns of a clause's tests that rows can replace, more than one; else returns 0. */
+static uint32_t columns_of_rows(const gx_filter *f, const gx_cpu_program *p, uint32_t first, uint32_t end,
+                                uint32_t columns[GX_ROW_COLUMNS])
+{
+    uint32_t n = 0;
+    for (uint32_t i = first; i < end; ++i) {
+        if (!p->tests[i].ranged || p->tests[i].table)
+            continue;
+        const uint32_t column = (uint32_t)(p->tests[i].column - f->ix->columns);
+        uint32_t at = 0;
+        while (at < n && columns[at] != column)
+            ++at;
+        if (at == GX_ROW_COLUMNS)
+            return 0;
+        columns[at] = column;
+        n = at < n ? n : n + 1;
+    }
+    return n > 1 && f->ix->n_docs <= INT32_MAX / sizeof(uint32_t) ? n : 0;
+}
+
+static void test_row(const gx_attribute_rows *rows, uint32_t byte, gx_cpu_test *t)
+{
+    uint64_t begin, end;
+    gx_column_order_range(t->column, t->column->order, t->column_low, t->column_high, &begin, &end);
+    if (begin == end) /* no value; the test finds none either */
+        return;
+    const gx_row_range r = gx_row_range_of(t->column->order, begin, end);
+    t->form = GX_CPU_TEST_VALUE;
+    t->width = sizeof(uint32_t);
+    t->values = rows->words;
+    t->in_row = true;
+    t->row_shift = 8 * byte;
+    t->low = r.first;
+    t->span = r.last - r.first;
+    t->inner_low = r.inner_first;
+    t->inner_span = r.inner_last - r.inner_first;
+    t->inexact = r.first != r.inner_first || r.last != r.inner_last;
+}
+
+/* Let tests [first, end) read rows, if they are of several columns. */
+static void use_rows(const gx_filter *f, gx_cpu_program *p, uint32_t first, uint32_t end)
+{
+    uint32_t columns[GX_ROW_COLUMNS];
+    const uint32_t n = columns_of_rows(f, p, first, end, columns);
+    const gx_attribute_rows *rows = n ? gx_attribute_get_rows(f->ix, columns, n) : NULL;
+    for (uint32_t i = first; rows && i < end; ++i) {
+        if (!p->tests[i].ranged || p->tests[i].table)
+            continue;
+        uint32_t byte = 0;
+        while (&f->ix->columns[rows->columns[byte]] != p->tests[i].column)
+            ++byte;
+        test_row(rows, byte, &p->tests[i]);
+    }
+}
+
 /* ---- clauses ---- */
 
 /* Add the clause of a node, if there is room for its tests. */
@@ -307,6 +368,7 @@ static bool add_clause(maker *m, uint32_t node)
     if (m->p->n_clauses == GX_CPU_TESTS || !has_room(m, node))
         return false;
     const uint32_t first = make(m, node, GX_CPU_YES, GX_CPU_NO);
+    use_rows(m->f, m->p, m->free, end);
     m->p->clauses[m->p->n_clauses++] =
         (gx_cpu_clause){first, end, cost_of(m->p, m->free, end), share_of_tests(m->p, first, end)};
     return true;

@@ -68,7 +68,10 @@ typedef struct gx_cpu_test {
     const void *values;
     const uint32_t *table;                     /* a bit a number; of CODES NULL */
     uint32_t low, span, inner_low, inner_span; /* of CODES, each as often as a word has numbers */
-    bool inexact;                              /* inner_low and inner_span are others than low and span */
+    bool ranged;                               /* from column_low to column_high, of a column with one value */
+    bool in_row;                               /* the number is the byte of what is read that begins at row_shift */
+    uint32_t row_shift;
+    bool inexact; /* inner_low and inner_span are others than low and span */
     uint32_t words_shift, more;
     const struct gx_column *column;
     uint64_t column_low, column_high;
@@ -92,6 +95,34 @@ typedef struct gx_cpu_program {
     uint32_t tables[GX_CPU_TABLES][(1u << 16) / 32]; /* [n_tables], of tests: numbers of up to 16 bits */
 } gx_cpu_program;
 
+#define GX_CPU_GROUP 512u      /* documents for which a sieve is answered at once */
+#define GX_CPU_SIEVE_STEPS 40u /* at most */
+#define GX_CPU_SIEVE_DEPTH 8u  /* of the stack */
+
+typedef enum gx_cpu_sieve_how { GX_CPU_SIEVE_PUSH, GX_CPU_SIEVE_AND, GX_CPU_SIEVE_OR } gx_cpu_sieve_how;
+
+/* What is pushed, or joined with the top of the stack: the documents of `in` without those of `out`, or all others.
+ * If it pops, it is the top, which leaves, and joins what is below. */
+typedef struct gx_cpu_sieve_step {
+    gx_cpu_sieve_how how;
+    bool inverted, pops;
+    const uint32_t *in, *out; /* a bit a document, whole groups of them; NULL: all, none */
+} gx_cpu_sieve_step;
+
+/* A filter as operations on bitmaps, of which one set of documents is left; see sieve.h. Its own bits are those of
+ * this plan in the groups that have its serial number. */
+typedef struct gx_cpu_sieve {
+    uint32_t n_steps; /* 0: there is no sieve */
+    gx_cpu_sieve_step steps[GX_CPU_SIEVE_STEPS];
+    float share;       /* of all documents, about what passes */
+    float cost, saved; /* of a group; by a posting that is looked up: as gx_cpu_clause.cost */
+    bool used;         /* since it was set to false, some postings have been looked up */
+    uint32_t *bits;    /* whole groups; readable 48 words past them */
+    uint32_t *made;    /* [groups] the number of the plan for which the group was answered last */
+    uint32_t serial;   /* of this plan; not 0 */
+    uint32_t n_made;   /* groups that have been answered for it */
+} gx_cpu_sieve;
+
 /* What bounds the impacts of a block's postings: w * tf / (tf + min_K), and `most`. */
 typedef struct gx_cpu_bound {
     float w;     /* the weight, rounded up */
@@ -101,6 +132,8 @@ typedef struct gx_cpu_bound {
     uint32_t remaining_ub;         /* the most that later lists can add */
     const gx_cpu_program *program; /* what documents must be to become candidates: .. */
     uint32_t clause, end_clause;   /* .. clauses [clause, end_clause) */
+    gx_cpu_sieve *sieve;           /* or NULL; postings that pass it are asked clauses [clause, end_sieved) */
+    uint32_t end_sieved;
 } gx_cpu_bound;
 
 /* The documents of a dense list as a bitmap, and the number of set bits before every 64 documents.

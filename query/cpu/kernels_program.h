@@ -101,9 +101,11 @@ static inline void ask(const chunk *k, const gx_cpu_test *t, const bits *asked, 
         const bits m = asked[v / LANES];
         if (!m)
             continue;
-        const bits now = t->form == GX_CPU_TEST_CODES
-                             ? meet_codes(k, t, v, m)
-                             : meet_number(t, v_load(numbers + v), k->docs + v, first_lanes(v, k->n), m);
+        vec number = v_load(numbers + v);
+        if (t->in_row)
+            number = v_and(v_shift(number, t->row_shift), v_splat(0xff));
+        const bits now = t->form == GX_CPU_TEST_CODES ? meet_codes(k, t, v, m)
+                                                      : meet_number(t, number, k->docs + v, first_lanes(v, k->n), m);
         met[v / LANES] |= now;
         unmet[v / LANES] |= m & ~now;
     }
@@ -194,12 +196,88 @@ static inline u32 keep_by_number(u32 *docs, u32 *tfs, u32 n, const gx_cpu_test *
     return to;
 }
 
-/* The postings of docs [n] that b's clauses from number `clause` on select, to the beginning. Returns their
- * number. */
-static inline u32 keep_postings(u32 *docs, u32 *tfs, u32 n, const gx_cpu_bound *b, u32 clause)
+/* ---- the sieve ---- */
+
+#define WORDS (GX_CPU_GROUP / 32)
+
+/* Answer the sieve for a group. */
+static inline void answer_group(const gx_cpu_sieve *s, u32 group)
+{
+    _Alignas(64) u32 stack[GX_CPU_SIEVE_DEPTH][WORDS];
+    const size_t at = (size_t)group * WORDS;
+    const vec all = v_splat(UINT32_MAX), none = v_splat(0);
+    u32 n = 0;
+    for (u32 i = 0; i < s->n_steps; ++i) {
+        const gx_cpu_sieve_step *const t = &s->steps[i];
+        n += t->how == GX_CPU_SIEVE_PUSH;
+        n -= t->pops;
+        for (u32 w = 0; w < WORDS; w += LANES) {
+            const vec in = t->pops ? v_load(stack[n] + w) : t->in ? v_load(t->in + at + w) : all;
+            vec x = v_without(in, t->out ? v_load(t->out + at + w) : none);
+            x = t->inverted ? v_without(all, x) : x;
+            if (t->how == GX_CPU_SIEVE_AND)
+                x = v_and(x, v_load(stack[n - 1] + w));
+            if (t->how == GX_CPU_SIEVE_OR)
+                x = v_or(x, v_load(stack[n - 1] + w));
+            v_store(stack[n - 1] + w, x);
+        }
+    }
+    memcpy(s->bits + at, stack[0], sizeof stack[0]);
+}
+
+/* Whether n postings, whose docs are from first to last, are looked up in the sieve: if it takes less time to answer
+ * it for the groups that lack its answer than it saves. They have it then. */
+static bool prepare_sieve(gx_cpu_sieve *s, u32 first, u32 last, u32 n)
+{
+    const u32 begin = first / GX_CPU_GROUP, end = last / GX_CPU_GROUP + 1;
+    const float saved = (float)n * s->saved;
+    u32 n_missing = 0;
+    if (end <= begin || end - begin > n)
+        return false;
+    for (u32 g = begin; g < end; ++g)
+        n_missing += s->made[g] != s->serial;
+    if ((float)n_missing * s->cost > saved)
+        return false;
+    for (u32 g = begin; n_missing && g < end; ++g) {
+        if (s->made[g] != s->serial) {
+            answer_group(s, g);
+            s->made[g] = s->serial;
+        }
+    }
+    s->n_made += n_missing;
+    s->used = true;
+    return true;
+}
+
+/* Of the lanes m, whose documents are docs [last - v + 1], those that pass. All documents are below n_docs. */
+static inline bits passing(const gx_cpu_sieve *s, const u32 *docs, u32 last, lanes of, bits m)
+{
+    const vec doc = v_load(docs);
+    return m & ~v_none(v_gather_near(s->bits, v_word(doc), docs[0] / 32, docs[last] / 32, of), v_bit(doc));
+}
+
+/* The same as keep_by, of the sieve. */
+static inline u32 keep_passing(u32 *docs, u32 *tfs, u32 n, const gx_cpu_sieve *s)
+{
+    u32 to = 0;
+    for (u32 v = 0; v < n; v += LANES) {
+        const u32 last = n - v < LANES ? n - v - 1 : LANES - 1;
+        const bits m = passing(s, docs + v, last, first_lanes(v, n), first_bits(v, n));
+        const vec doc = v_load(docs + v), tf = v_load(tfs + v);
+        const order o = order_of(m);
+        compress_store(docs, to, o, doc);
+        compress_store(tfs, to, o, tf);
+        to += count(m);
+    }
+    return to;
+}
+
+/* The postings of docs [n] that b's clauses from number `clause` to `end` select, to the beginning. Returns
+ * their number. */
+static inline u32 keep_postings(u32 *docs, u32 *tfs, u32 n, const gx_cpu_bound *b, u32 clause, u32 end)
 {
     const gx_cpu_program *const p = b->program;
-    for (; clause < b->end_clause && n; ++clause) {
+    for (; clause < end && n; ++clause) {
         const gx_cpu_clause *const c = &p->clauses[clause];
         n = is_of_number(p, c) ? keep_by_number(docs, tfs, n, &p->tests[c->first]) : keep_by(docs, tfs, n, p, c);
     }

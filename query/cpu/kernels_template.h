@@ -12,7 +12,8 @@
  *
  *   first_bits(at, n), first_lanes     the lanes i with at + i < n, where at < n
  *   count(bits)                        the number of lanes
- *   v_load, v_store, v_splat, v_add, v_sub, v_min, v_max, v_and
+ *   v_load, v_store, v_splat, v_add, v_sub, v_min, v_max, v_and, v_or
+ *   v_without(a, b)                    a & ~b
  *   v_load_bytes(a)                    LANES bytes as integers
  *   v_shift(a, by)                     all lanes by as many bits to the right
  *   v_shift_each(a, b)                 each lane of a by its lane of b to the right
@@ -102,11 +103,20 @@ static inline void append_postings(gx_cpu_columns *c, const u32 *docs, const u32
     c->n = to;
 }
 
+/* Write those of n postings that the sieve and the program leave to the columns. */
+static void append_tested(gx_cpu_columns *c, u32 *docs, u32 *tfs, u32 n, const gx_cpu_bound *b, const scan *s)
+{
+    const bool sieved = b->sieve && prepare_sieve(b->sieve, docs[0], docs[n - 1], n);
+    if (sieved)
+        n = keep_passing(docs, tfs, n, b->sieve);
+    append_postings(c, docs, tfs, keep_postings(docs, tfs, n, b, b->clause, sieved ? b->end_sieved : b->end_clause), s);
+}
+
 static void append_decoded_block(gx_cpu_columns *c, const u32 *docids, const u32 *tfs, u32 n, const gx_cpu_bound *b)
 {
     _Alignas(64) u32 docs[GX_MAX_BLOCK + LANES], kept_tfs[GX_MAX_BLOCK + LANES];
     const scan s = begin_scan(c, b);
-    const bool tests = b->clause < b->end_clause;
+    const bool tests = b->sieve || b->clause < b->end_clause;
     u32 to = tests ? 0 : c->n;
     for (u32 v = 0; v < n; v += LANES) {
         const vec tf = v_load(tfs + v), doc = v_load(docids + v);
@@ -121,10 +131,10 @@ static void append_decoded_block(gx_cpu_columns *c, const u32 *docids, const u32
             to = append(c, to, m, doc, tf, &s);
         }
     }
-    if (tests)
-        append_postings(c, docs, kept_tfs, keep_postings(docs, kept_tfs, to, b, b->clause), &s);
-    else
+    if (!tests)
         c->n = to;
+    else if (to)
+        append_tested(c, docs, kept_tfs, to, b, &s);
 }
 
 #ifdef MAX_DOCID_BITS
@@ -177,20 +187,55 @@ static inline u32 keep_few(const block_tfs *t, u32 *docs, u32 *tfs, u32 n, u32 n
     return to;
 }
 
+/* As keep_reaching, of those that pass the sieve. All docs are below n_docs. */
+static inline u32 keep_reaching_passing(const block_tfs *t, u32 *docs, u32 *tfs, u32 n, const gx_cpu_sieve *s)
+{
+    u32 to = 0;
+    for (u32 v = 0; v < n; v += LANES) {
+        const u32 last = n - v < LANES ? n - v - 1 : LANES - 1;
+        bits m = reaching_tfs(t, v);
+        m = m ? passing(s, docs + v, last, first_lanes(v, n), m) : 0;
+        if (!m)
+            continue;
+        const vec doc = v_load(docs + v);
+        const order o = order_of(m);
+        compress_store(docs, to, o, doc);
+        compress_store(tfs, to, o, tfs_at(t, v));
+        to += count(m);
+    }
+    return to;
+}
+
+/* Whether the postings of a block that reach min_tf are looked up in the sieve. */
+static inline bool is_sieved(const block_tfs *t, const u32 *docs, u32 n, const gx_cpu_bound *b, u32 n_docs)
+{
+    u32 n_reaching = 0;
+    if (!b->sieve || docs[n - 1] >= n_docs)
+        return false;
+    for (u32 v = 0; v < n; v += LANES)
+        n_reaching += count(reaching_tfs(t, v));
+    return prepare_sieve(b->sieve, docs[0], docs[n - 1], n_reaching);
+}
+
 #define FEW 0.05f /* so that most vectors have none */
 
-/* The postings of a block that reach min_tf and that b's clauses select. */
+/* The postings of a block that reach min_tf and that the sieve and b's clauses select. */
 static void append_selected(gx_cpu_columns *c, const block_tfs *t, u32 *docs, u32 n, const gx_cpu_bound *b)
 {
     _Alignas(64) u32 tfs[128 + LANES];
     const scan s = begin_scan(c, b);
     const gx_cpu_clause *const first = &b->program->clauses[b->clause];
-    const bool few = s.min_tf <= 1 && first->share < FEW && is_of_number(b->program, first);
-    if (few)
+    const bool sieved = is_sieved(t, docs, n, b, s.n_docs);
+    const u32 end = sieved ? b->end_sieved : b->end_clause;
+    const bool few =
+        !sieved && b->clause < end && s.min_tf <= 1 && first->share < FEW && is_of_number(b->program, first);
+    if (sieved)
+        n = keep_reaching_passing(t, docs, tfs, n, b->sieve);
+    else if (few)
         n = keep_few(t, docs, tfs, n, s.n_docs, &b->program->tests[first->first]);
     else if (s.min_tf > 1 || !take_all(t, docs, tfs, n, s.n_docs))
         n = keep_reaching(t, docs, tfs, n, s.n_docs);
-    append_postings(c, docs, tfs, keep_postings(docs, tfs, n, b, b->clause + few), &s);
+    append_postings(c, docs, tfs, keep_postings(docs, tfs, n, b, b->clause + few, end), &s);
 }
 
 static bool scan_packed_block(gx_cpu_columns *c, const gx_cpu_packed_block *p, const gx_cpu_bound *b)
@@ -201,7 +246,7 @@ static bool scan_packed_block(gx_cpu_columns *c, const gx_cpu_packed_block *p, c
     if (!unpack_tfs(&t, p->tfs, p->tf_bits, n, b->min_tf))
         return false;
     unpack_docids(p->docids, p->docid_bits, n, p->first, unpacked);
-    if (b->clause < b->end_clause) {
+    if (b->sieve || b->clause < b->end_clause) {
         append_selected(c, &t, unpacked, n, b);
         return true;
     }

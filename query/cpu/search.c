@@ -444,15 +444,24 @@ static bool is_selective(const gx_cpu_searcher *s)
  * those that take less time than making candidates of what they drop, and asking about the survivors. */
 static void choose_early(gx_cpu_searcher *s)
 {
-    const gx_cpu_program *p = &s->selection.program;
-    s->n_early = s->selection.n_masked;
-    if (!s->selection.filter)
+    const gx_cpu_selection *const selection = &s->selection;
+    const gx_cpu_program *p = &selection->program;
+    const bool probes = s->n_probed < PROBED_BLOCKS && s->least_share > 0;
+    s->n_early = s->n_early_sieved = selection->n_masked;
+    if (!selection->filter)
         return;
-    if (s->n_probed < PROBED_BLOCKS && s->least_share > 0)
+    if (probes)
         s->n_early = p->n_clauses;
     while (s->n_early < p->n_clauses &&
            p->clauses[s->n_early].cost * (1 - s->survivors) < CANDIDATE_COST * (1 - p->clauses[s->n_early].share))
         ++s->n_early;
+    if (!selection->sieve.n_steps)
+        return;
+    float cost = 0, dropped = 1 - (float)selection->allowed / ((float)s->ix->n_docs * selection->sieve.share);
+    for (uint32_t i = selection->n_masked; i < p->n_clauses; ++i)
+        cost += p->clauses[i].cost;
+    if (probes || cost * (1 - s->survivors) < CANDIDATE_COST * dropped)
+        s->n_early_sieved = p->n_clauses;
 }
 
 /* Take the columns' candidates, which come from list i, through all steps. False: no memory. */
@@ -468,7 +477,9 @@ static bool evaluate_candidates(gx_cpu_searcher *s, const gx_plan *plan, uint32_
     s->survivors = (s->survivors + (float)c->n / n_candidates) / 2;
     if (!is_selective(s)) /* they allow most, so that they are asked for few; else scan_list has asked */
         gx_cpu_selection_apply_masks(&s->selection, s->kernels, c, 0);
-    gx_cpu_selection_apply_filter(&s->selection, s->kernels, c, 0, s->n_early);
+    const uint32_t n_asked = s->selection.sieve.used && s->n_early_sieved < s->n_early ? s->n_early_sieved : s->n_early;
+    gx_cpu_selection_apply_filter(&s->selection, s->kernels, c, 0, n_asked);
+    s->selection.sieve.used = false;
     choose_early(s);
     look_up_lists(s, &later);
     const bool ok = accept_candidates(s, !all && n > 1);
@@ -547,13 +558,15 @@ static gx_status scan_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
 {
     gx_cpu_cursor *c = s->order[i];
     gx_cpu_bound b = {.w = (float)(c->w * (1 + 2e-6)), .remaining_ub = c->remaining_ub};
-    const gx_cpu_selection *selection = &s->selection;
+    gx_cpu_selection *selection = &s->selection;
     const bool selective = is_selective(s);
     const bool masked = selective && selection->n_masks;
     const uint32_t batch = s->selection.allowed < s->ix->n_docs / 4 ? SELECTIVE_BATCH : GX_CPU_BATCH;
     bool ok = true;
     b.program = &selection->program;
     b.clause = selection->n_masked;
+    b.sieve = selection->filter && selection->sieve.n_steps ? &selection->sieve : NULL;
+    selection->sieve.used = false;
     const bool counts = s->least_share > 0 && selective && !selection->n_masks && !selection->more;
     choose_early(s);
     for (uint32_t j = s->selection.first ? find_block(c, s->selection.first) : 0;
@@ -568,13 +581,15 @@ static gx_status scan_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
             continue;
         const uint32_t before = s->columns.n;
         b.end_clause = s->n_early;
+        b.end_sieved = s->n_early_sieved;
         scan_block(s, c, j, &b);
         ++s->n_probed;
         if (masked)
             gx_cpu_selection_apply_masks(&s->selection, s->kernels, &s->columns, before);
-        if (counts && b.min_tf == 1 && s->n_early == selection->program.n_clauses)
+        if (counts && b.min_tf == 1 && s->n_early == selection->program.n_clauses &&
+            (!selection->sieve.used || s->n_early_sieved == selection->program.n_clauses))
             count_allowed(s, gx_list_block_n(&c->list, j), s->columns.n - before);
-        if (s->columns.n >= (masked || s->n_early ? batch : GX_CPU_BATCH))
+        if (s->columns.n >= (masked || b.sieve || s->n_early ? batch : GX_CPU_BATCH))
             ok = evaluate_candidates(s, plan, i, all);
     }
     if (ok && s->columns.n)

@@ -80,6 +80,7 @@ typedef struct gx_cpu_searcher {
     bool misjudged;                    /* too few: the search ends, and begins again with a lower threshold */
     uint32_t n_probed;                 /* blocks of which these were counted */
     uint32_t n_early;                  /* clauses of the selection's program that are asked while a block is read */
+    uint32_t n_early_sieved;           /* the same, of postings that have passed the selection's sieve */
     float survivors;                   /* of the candidates of a batch, the share that the maps and bounds leave */
     gx_cpu_selection selection;        /* of the plan under way, while gx_cpu_search runs */
     struct gx_ranges *ranges;          /* of the engine; ranges.h */

@@ -11,12 +11,16 @@
 #define READ_SHARE 0.2    /* of a list's postings, about the share that is tested */
 #define MARK_COST 1.3     /* of a document in a mask, in costs of clauses */
 #define COST_OF_OTHERS 10 /* of a test that kernels do not make */
+#define LEAST_SIEVED 500  /* postings that are read */
+#define LEAST_COST 1.7f   /* of the tests of a posting, in costs of clauses, for which a sieve is made */
+#define MOST_SAVED 3.0f   /* by a posting that a sieve drops, likewise */
 #define VISITED_COST 1u   /* and while it finds out that a document of a rare condition fails the others */
 
 void gx_cpu_selection_free(gx_cpu_selection *s)
 {
     free(s->made.words);
     free(s->made.groups);
+    gx_cpu_sieve_free(&s->sieve);
 }
 
 /* ---- masks made here ---- */
@@ -171,6 +175,24 @@ static bool make_program(gx_cpu_selection *s, const gx_plan *plan)
     return true;
 }
 
+/* Make a sieve of the filter, if enough postings are tested. */
+static void make_sieve(gx_cpu_selection *s, const gx_plan *plan)
+{
+    float cost = 0, share = 1;
+    double n_read = 0;
+    for (uint32_t i = 0; i < plan->n_terms; ++i)
+        n_read += !s->few || plan->terms[i].df < s->cost ? READ_SHARE * plan->terms[i].df : 0;
+    for (uint32_t i = 0; i < s->program.n_clauses; ++i) {
+        cost += share * s->program.clauses[i].cost;
+        share *= s->program.clauses[i].share;
+    }
+    cost += s->more ? share * COST_OF_OTHERS : 0;
+    if (cost < LEAST_COST || n_read < LEAST_SIEVED)
+        return;
+    gx_cpu_sieve_make(&s->sieve, s->filter);
+    s->sieve.saved = (1 - s->sieve.share) * (cost < MOST_SAVED ? cost : MOST_SAVED);
+}
+
 bool gx_cpu_selection_drives(const gx_cpu_selection *s, uint32_t df)
 {
     return s->few && s->cost < within(s, df);
@@ -200,6 +222,9 @@ gx_status gx_cpu_selection_begin(gx_cpu_selection *s, const gx_plan *plan, gx_er
         return no_memory(s, err);
     if (s->filter && !make_program(s, plan))
         return no_memory(s, err);
+    s->sieve.n_steps = s->sieve.n_made = 0;
+    if (s->filter && !s->has_made)
+        make_sieve(s, plan);
     if (!s->few)
         s->n_spans = 0;
     if (s->n_masks == 2 && s->masks[1]->n < s->masks[0]->n) {

@@ -12,6 +12,7 @@
 #define GX_QUERY_CPU_SELECTION_H
 
 #include "query/cpu/filter_program.h"
+#include "query/cpu/sieve.h"
 #include "query/filter_collect.h"
 #include "query/mask.h"
 #include "query/plan.h"
@@ -30,6 +31,7 @@ typedef struct gx_cpu_selection {
     uint32_t n_met;          /* clauses, from the first on, that select all of the few documents */
     uint32_t n_masked;       /* clauses, from the first on, that the masks have answered */
     bool more;               /* the filter has other conditions */
+    gx_cpu_sieve sieve;      /* of the filter; its documents are about `allowed` of those that pass */
     /* Few documents, which may drive from some list on: those of spans, or of masks[0] and masks[1],
      * that the filter allows; it allows all of them if `exact`. */
     bool few, exact;

@@ -39,6 +39,8 @@ static const uint64_t orders[256] = {ORDER64(0), ORDER64(64), ORDER64(128), ORDE
 #define v_min(a, b) _mm256_min_epu32(a, b)
 #define v_max(a, b) _mm256_max_epu32(a, b)
 #define v_and(a, b) _mm256_and_si256(a, b)
+#define v_or(a, b) _mm256_or_si256(a, b)
+#define v_without(a, b) _mm256_andnot_si256(b, a)
 #define v_shift(a, by) _mm256_srl_epi32(a, _mm_cvtsi32_si128((int)(by)))
 #define v_shift_each(a, b) _mm256_srlv_epi32(a, b)
 #define v_left_each(a, b) _mm256_sllv_epi32(a, b)

@@ -28,6 +28,8 @@ typedef __mmask16 bits, lanes, order;
 #define v_min(a, b) _mm512_min_epu32(a, b)
 #define v_max(a, b) _mm512_max_epu32(a, b)
 #define v_and(a, b) _mm512_and_si512(a, b)
+#define v_or(a, b) _mm512_or_si512(a, b)
+#define v_without(a, b) _mm512_andnot_si512(b, a)
 #define v_shift(a, by) _mm512_srl_epi32(a, _mm_cvtsi32_si128((int)(by)))
 #define v_shift_each(a, b) _mm512_srlv_epi32(a, b)
 #define v_left_each(a, b) _mm512_sllv_epi32(a, b)

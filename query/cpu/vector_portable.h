@@ -26,6 +26,8 @@ typedef uint32_t bits, lanes, order; /* 0 or 1 */
 #define v_min(a, b) ((a) < (b) ? (a) : (b))
 #define v_max(a, b) ((a) > (b) ? (a) : (b))
 #define v_and(a, b) ((a) & (b))
+#define v_or(a, b) ((a) | (b))
+#define v_without(a, b) ((a) & ~(b))
 #define v_shift(a, by) ((a) >> (by))
 #define v_word(slot) ((slot) / 32)
 #define v_bit(slot) (UINT32_C(1) << (slot) % 32)

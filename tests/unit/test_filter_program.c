@@ -242,7 +242,7 @@ static void draw_filter(char *text, bool *in)
 
 typedef struct ways {
     uint32_t values, codes, docids, bits, tables, inexact, jumps, several_clauses, others;
-    uint32_t driven, spans, repeated, marked, late;
+    uint32_t driven, spans, repeated, marked, late, sieved, cut, inverted, joined, rows;
 } ways;
 
 static void count_ways(ways *w, const gx_cpu_searcher *s, bool driven)
@@ -258,6 +258,7 @@ static void count_ways(ways *w, const gx_cpu_searcher *s, bool driven)
             w->bits += p->tests[t].form == GX_CPU_TEST_DOCID && p->tests[t].table;
             w->tables += p->tests[t].form == GX_CPU_TEST_VALUE && p->tests[t].table;
             w->inexact += p->tests[t].inexact;
+            w->rows += p->tests[t].in_row;
         }
     }
     w->several_clauses += p->n_clauses > 1;
@@ -266,6 +267,12 @@ static void count_ways(ways *w, const gx_cpu_searcher *s, bool driven)
     w->spans += driven && selection->n_spans > 1;
     w->repeated += driven && selection->n_spans && selection->repeated;
     w->marked += selection->n_masked > 0;
+    w->sieved += selection->sieve.n_made > 0;
+    for (uint32_t i = 0; selection->sieve.n_made && i < selection->sieve.n_steps; ++i) {
+        w->cut += selection->sieve.steps[i].in && selection->sieve.steps[i].out;
+        w->inverted += selection->sieve.steps[i].inverted;
+        w->joined += selection->sieve.steps[i].pops;
+    }
     w->late += s->n_early < p->n_clauses;
 }
 
@@ -403,11 +410,14 @@ static void every_way_finds_what_a_look_at_each_document_does(void **state)
     }
     close_searchers(&all);
     print_message("values %u codes %u docids %u bits %u tables %u inexact %u jumps %u clauses %u others %u; "
-                  "driven %u spans %u repeated %u marked %u late %u; selected %.3f\n",
+                  "driven %u spans %u repeated %u marked %u late %u "
+                  "sieved %u cut %u inverted %u joined %u rows %u; selected %.3f\n",
                   w.values, w.codes, w.docids, w.bits, w.tables, w.inexact, w.jumps, w.several_clauses, w.others,
-                  w.driven, w.spans, w.repeated, w.marked, w.late, (double)n_selected / N_DOCS / 400);
+                  w.driven, w.spans, w.repeated, w.marked, w.late, w.sieved, w.cut, w.inverted, w.joined, w.rows,
+                  (double)n_selected / N_DOCS / 400);
     assert_true(w.values && w.codes && w.docids && w.bits && w.tables && w.inexact && w.jumps && w.several_clauses);
     assert_true(w.others && w.driven && w.spans && w.repeated && w.marked && w.late);
+    assert_true(w.sieved && w.cut && w.inverted && w.joined && w.rows);
 }
 
 /* The documents that drive a search: those of ranges, of their NOTs, and of ORs of both. */
