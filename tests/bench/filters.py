@@ -184,7 +184,7 @@ class Bench:
     def __init__(self, args):
         self.args = args
         self.dir = pathlib.Path(args.dir)
-        self.times = {}  # of a query file: two columns, each query's least time so far
+        self.times = {}  # of a query file in this row: two columns, each query's least time so far
 
     def prepare(self):
         self.dir.mkdir(exist_ok=True)
@@ -225,6 +225,7 @@ class Bench:
         for name, title, make in filters.forms():
             if self.args.only and name not in self.args.only.split(","):
                 continue
+            self.times.clear()  # as many rounds of each file count
             none, cells = self.time("none"), []
             for p in SHARES:
                 self.write(f"{name}.{p}", queries, lambda: make(p))
