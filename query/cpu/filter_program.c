@@ -304,7 +304,9 @@ static float share_of_tests(const gx_cpu_program *p, uint32_t first, uint32_t en
 
 /* ---- several columns in a row ---- */
 
-/* The columns of a clause's tests that rows can replace, more than one; else returns 0. */
+#define LEAST_ROW 3u /* columns: two are read as fast where they are */
+
+/* The columns of a clause's tests that rows can replace, LEAST_ROW or more; else returns 0. */
 static uint32_t columns_of_rows(const gx_filter *f, const gx_cpu_program *p, uint32_t first, uint32_t end,
                                 uint32_t columns[GX_ROW_COLUMNS])
 {
@@ -321,7 +323,7 @@ static uint32_t columns_of_rows(const gx_filter *f, const gx_cpu_program *p, uin
         columns[at] = column;
         n = at < n ? n : n + 1;
     }
-    return n > 1 && f->ix->n_docs <= INT32_MAX / sizeof(uint32_t) ? n : 0;
+    return n >= LEAST_ROW && f->ix->n_docs <= INT32_MAX / sizeof(uint32_t) ? n : 0;
 }
 
 static void test_row(const gx_attribute_rows *rows, uint32_t byte, gx_cpu_test *t)

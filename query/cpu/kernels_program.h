@@ -168,7 +168,7 @@ static u32 keep_by(u32 *docs, u32 *tfs, u32 n, const gx_cpu_program *p, const gx
 static inline bool is_of_number(const gx_cpu_program *p, const gx_cpu_clause *clause)
 {
     const gx_cpu_test *const t = &p->tests[clause->first % GX_CPU_TESTS];
-    return clause->first + 1 == clause->end && t->form != GX_CPU_TEST_CODES && t->met == GX_CPU_YES &&
+    return clause->first + 1 == clause->end && t->form != GX_CPU_TEST_CODES && !t->in_row && t->met == GX_CPU_YES &&
            t->unmet == GX_CPU_NO;
 }
 
