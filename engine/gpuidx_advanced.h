@@ -436,17 +436,25 @@ typedef struct gx_facets gx_facets;
 /* Count all documents that match a query, not only the best k, by n facets. What matches is what
  * gx_results.n_matches counts, under the options' mask and the query's filter, without deleted documents.
  * A document of several values is counted once in each group that has one of them. Counts are exact and
- * the same of every engine; the CPU makes them, also for a GPU's session: one pass over the lists of the
- * query, in which the matches become bits, and for each facet a pass over the values of the matches, or
- * over the attribute's bitmap columns where that takes less time. It does not search: k and scorer matter for
- * GX_OP_AND_OR alone. Call gx_search without options.count beside it. Memory while it runs: two bits a
- * document, and 4 bytes for each string of a keyword.
+ * the same of every engine. The CPU makes one pass over the lists of the query, in which the matches become
+ * bits, and for each facet a pass over the values of the matches, or over the attribute's bitmap columns where
+ * that takes less time. A GPU's session counts on the GPU where that is expected to take less time. The first
+ * facet of an attribute copies it there: 1, 2 or 4 bytes for each value of a document. Where the index is a
+ * collection, a facet has more than 2^20 groups or is GX_FACET_BINS of several values a document, or device_memory
+ * has no room, the CPU counts. It does not search: k and scorer matter for GX_OP_AND_OR alone. Call gx_search
+ * without options.count beside it. Memory while it runs: two bits a document, and 4 bytes for each string of a
+ * keyword.
  *
  * The answer has its own copy of all texts, and is closed with gx_facets_close. opt may be NULL.
  * GX_EUSAGE (as gx_search; no such attribute, with the nearest one; a grouping that the type does not
  * have; an engine of a shard), GX_ENOMEM, GX_ECANCELLED, GX_EDEADLINE. */
 GX_API gx_status gx_count_facets(gx_facets **out, gx_session *s, const gx_query *query, const gx_query_options *opt,
                                  const gx_facet *facets /* [n] */, uint32_t n, gx_error *err);
+/* The same of n queries, each as large as the first says: out[i] is the answer to queries[i]. A GPU takes much less
+ * time for many queries together than for one at a time. After a failure all of out[n] are NULL. */
+GX_API gx_status gx_count_facets_batch(gx_facets **out /* [n] */, gx_session *s, const gx_query *queries, uint32_t n,
+                                       const gx_query_options *opt, const gx_facet *facets /* [n_facets] */,
+                                       uint32_t n_facets, gx_error *err);
 /* The same of a set of documents of an index: bit d % 64 of words[d / 64] is set for document d, as
  * gx_filter_evaluate sets it. */
 GX_API gx_status gx_count_facets_of(gx_facets **out, const gx_index *ix,

@@ -8,6 +8,7 @@
 
 #include "engine/gpuidx_advanced.h" /* gx_search_stats */
 #include "index/index.h"
+#include "query/facet_ordinals.h"
 #include "query/plan.h"
 
 /* The answer to one plan: keys (gx_key) falling, n <= plan.k of them. Of a wide collection (index/index.h) a docid
@@ -48,6 +49,15 @@ typedef struct gx_executor {
     /* Bytes of the plan's lists that are not in device memory now, without those of its parts. NULL: always 0.
      * Thread-safe, without a lock. */
     uint64_t (*missing_bytes)(const void *state, const gx_plan *plan);
+    /* The ordinals by which count_matches counts a facet of the column, which the state keeps; *out is NULL where
+     * it cannot. Made at the first call. NULL, as count_matches: the engine does not count. GX_ENOMEM. */
+    gx_status (*facet_ordinals)(void *exec, uint32_t column, const gx_facet *facet, const gx_facet_ordinals **out,
+                                gx_error *err);
+    /* Count all documents that match each of n plans, whose filters the engine takes, and of them those that have
+     * each of n_facets ordinals. *counted is false where there is too little memory, or a mask is not where the
+     * engine reads it; counts[n] are of no meaning then. GX_ENOMEM, GX_ECUDA, GX_ECANCELLED. */
+    gx_status (*count_matches)(void *exec, const gx_plan *plans, uint32_t n, const gx_facet_ordinals *const *facets,
+                               uint32_t n_facets, gx_match_counts *counts, bool *counted, gx_error *err);
 } gx_executor;
 
 extern const gx_executor gx_executor_cpu;

@@ -1,6 +1,5 @@
 #include "query/facet_counts.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -347,7 +346,7 @@ static uint32_t stored_bin_of(const gx_column *c, uint64_t raw)
     return gx_bitmaps_find(c, raw, raw, &first, &last) ? first : 0; /* of a damaged file */
 }
 
-static uint64_t key_of_raw(const gx_facet_count *f, const gx_column *c, uint64_t raw)
+uint64_t gx_facet_key_of(const gx_facet_count *f, const gx_column *c, uint64_t raw)
 {
     if (f->facet.grouping == GX_FACET_STORED)
         return stored_bin_of(c, raw);
@@ -381,7 +380,7 @@ static bool add_narrow(gx_facet_count *f, const gx_index *ix, const gx_column *c
     else if (good)
         count_raw(ix, c, words, n, counts);
     for (uint32_t raw = 0; raw < n && good; ++raw)
-        good = !counts[raw] || gx_count_table_add(&f->table, key_of_raw(f, c, raw), counts[raw]);
+        good = !counts[raw] || gx_count_table_add(&f->table, gx_facet_key_of(f, c, raw), counts[raw]);
     free(counts);
     return good;
 }
@@ -409,7 +408,7 @@ static bool add_one_by_one(gx_facet_count *f, const gx_index *ix, const gx_colum
 {
     bool good = true;
     EACH_DOCUMENT(ix, words, d)
-    good = gx_count_table_add(&f->table, key_of_raw(f, c, gx_column_raw(c, d)), 1) && good;
+    good = gx_count_table_add(&f->table, gx_facet_key_of(f, c, gx_column_raw(c, d)), 1) && good;
     return good;
 }
 
@@ -422,7 +421,7 @@ static bool add_several(gx_facet_count *f, const gx_index *ix, const gx_column *
         uint64_t before = 0;
         f->n_present += c->starts[d] < c->starts[d + 1];
         for (uint32_t v = c->starts[d]; v < c->starts[d + 1]; ++v) {
-            const uint64_t key = key_of_raw(f, c, gx_column_raw(c, v));
+            const uint64_t key = gx_facet_key_of(f, c, gx_column_raw(c, v));
             if (v == c->starts[d] || key != before)
                 good = gx_count_table_add(&f->table, key, 1) && good;
             before = key;
@@ -466,11 +465,11 @@ bool gx_facet_bins_are_in_groups(const gx_facet *facet, const gx_column *c)
     if (gx_is_keyword(c->type) || facet->grouping == GX_FACET_STORED)
         return true;
     for (uint32_t i = 0; i < b->n_bins; ++i) {
-        const uint64_t key = key_of_raw(&f, c, gx_bitmaps_least(c, i));
-        if (key != key_of_raw(&f, c, gx_bitmaps_greatest(c, i)))
+        const uint64_t key = gx_facet_key_of(&f, c, gx_bitmaps_least(c, i));
+        if (key != gx_facet_key_of(&f, c, gx_bitmaps_greatest(c, i)))
             return false;
         /* a document of several values can be in several bins; it is to count once in a group */
-        if (c->starts && i && key == key_of_raw(&f, c, gx_bitmaps_greatest(c, i - 1)))
+        if (c->starts && i && key == gx_facet_key_of(&f, c, gx_bitmaps_greatest(c, i - 1)))
             return false;
     }
     return true;
@@ -541,7 +540,7 @@ static bool add_bin(gx_facet_count *f, const gx_index *ix, const gx_column *c, u
         return !count || push_string(f, ix, c, bin, count);
     if (f->facet.grouping == GX_FACET_STORED)
         return gx_count_table_add(&f->table, bin, count);
-    return gx_count_table_add(&f->table, key_of_raw(f, c, gx_bitmaps_least(c, bin)), count);
+    return gx_count_table_add(&f->table, gx_facet_key_of(f, c, gx_bitmaps_least(c, bin)), count);
 }
 
 /* words: of documents that have a value, n of them. */
@@ -670,11 +669,37 @@ gx_status gx_facet_count_end(gx_facet_count *f, gx_error *err)
     return GX_OK;
 }
 
+static uint64_t bin_of_key(const gx_facet_count *f, uint64_t key)
+{
+    return f->type == GX_ATTRIBUTE_FLOAT ? key_of_double(f, float_of_key(key))
+                                         : group_of_int(f, (int64_t)(key ^ SIGN)).key;
+}
+
+gx_status gx_facet_count_bins(gx_facet_count *f, const uint64_t *keys, const uint32_t *counts, uint32_t n,
+                              gx_error *err)
+{
+    const bool floats = f->type == GX_ATTRIBUTE_FLOAT;
+    for (uint32_t i = 0; i < n; ++i) {
+        if (!counts[i])
+            continue;
+        f->greatest = (int64_t)(keys[i] ^ SIGN);
+        f->greatest_float = floats ? float_of_key(keys[i]) : 0;
+        f->least = f->any ? f->least : f->greatest;
+        f->least_float = f->any ? f->least_float : f->greatest_float;
+        f->any = true;
+    }
+    bool good = make_edges(f);
+    for (uint32_t i = 0; i < n && good; ++i)
+        good = !counts[i] || gx_count_table_add(&f->table, bin_of_key(f, keys[i]), counts[i]);
+    return good ? gx_facet_count_end(f, err) : no_memory(err);
+}
+
 void gx_facet_count_free(gx_facet_count *f)
 {
     free(f->edges);
     gx_count_table_free(&f->table);
-    free(f->strings);
+    if (!f->borrowed)
+        free(f->strings);
     free(f->groups);
     *f = (gx_facet_count){0};
 }

@@ -42,6 +42,7 @@ typedef struct gx_facet_count {
     gx_counted_string *strings; /* [n_strings] */
     size_t n_strings, max_strings;
     bool sorted;              /* the strings are, and differ */
+    bool borrowed;            /* the strings are those of gx_facet_ordinals */
     gx_counted_group *groups; /* [n_groups], after the end, by key: of strings the number in `strings`; else what
                                * gx_facet_group_of describes */
     size_t n_groups;
@@ -54,10 +55,17 @@ bool gx_facet_bins_are_in_groups(const gx_facet *facet, const gx_column *c);
 /* GX_FACET_BINS needs a look at the set before it is counted. words: a bit a document of the file ix. */
 void gx_facet_count_look(gx_facet_count *f, const gx_index *ix, uint32_t column, const uint64_t *words);
 
+/* The key of the group of a value as the file has it. Of GX_FACET_STORED, bins_of and bins_column are set. */
+uint64_t gx_facet_key_of(const gx_facet_count *f, const gx_column *c, uint64_t raw);
+
 /* Count the set. scratch: [ceil(n_docs / 64) + 1] words. GX_ENOMEM. */
 gx_status gx_facet_count_add(gx_facet_count *f, const gx_index *ix, uint32_t column, const uint64_t *words,
                              uint64_t *scratch, gx_error *err);
 gx_status gx_facet_count_end(gx_facet_count *f, gx_error *err); /* GX_ENOMEM */
+/* Of GX_FACET_BINS, all of it: values, whose keys as GX_FACET_VALUES rise, and how many documents have each. An n
+ * of 0 and counts of 0 are fine. GX_ENOMEM. */
+gx_status gx_facet_count_bins(gx_facet_count *f, const uint64_t *keys, const uint32_t *counts, uint32_t n,
+                              gx_error *err);
 void gx_facet_count_free(gx_facet_count *f);
 
 /* The values of a group: [first, last] of int, date and bool; of float [low, high], without high itself

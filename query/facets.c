@@ -8,7 +8,7 @@
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "index/collection.h"
-#include "query/facet_counts.h"
+#include "query/facet_ordinals.h"
 #include "query/session.h"
 
 #define MAX_WIDTH 0x1p62 /* of whole numbers */
@@ -435,6 +435,20 @@ static uint64_t *alloc_words(uint64_t n_docs)
     return calloc(n_docs / 64 + 2, sizeof(uint64_t));
 }
 
+static gx_facets *new_facets(uint32_t n, uint64_t n_matches)
+{
+    gx_facets *f = calloc(1, sizeof *f);
+    if (f && !(f->answers = calloc(n + 1ull, sizeof *f->answers))) {
+        free(f);
+        return NULL;
+    }
+    if (f) {
+        f->n = n;
+        f->n_matches = n_matches;
+    }
+    return f;
+}
+
 static gx_status open_facets(gx_facets **out, const gx_index *ix, const uint64_t *words, uint64_t n_matches,
                              const gx_facet *facets, uint32_t n, gx_error *err)
 {
@@ -442,16 +456,9 @@ static gx_status open_facets(gx_facets **out, const gx_index *ix, const uint64_t
     for (uint32_t p = 0; p < n_files(ix); ++p)
         most = file_of(ix, p)->n_docs > most ? file_of(ix, p)->n_docs : most;
     const set s = {ix, words, ix->parts ? alloc_words(most) : NULL, alloc_words(most)};
-    gx_facets *f = calloc(1, sizeof *f);
+    gx_facets *f = new_facets(n, n_matches);
     gx_status st = GX_OK;
-    if (f) {
-        f->n = n;
-        f->n_matches = n_matches;
-        f->answers = calloc(n + 1ull, sizeof *f->answers);
-    }
-    if (!f || !f->answers || !s.scratch || (ix->parts && !s.local)) {
-        if (f)
-            f->n = 0;
+    if (!f || !s.scratch || (ix->parts && !s.local)) {
         st = no_memory(err);
     } else {
         st = count_all(f, &s, facets, err);
@@ -484,26 +491,181 @@ gx_status gx_count_facets_of(gx_facets **out, const gx_index *ix, const uint64_t
     return st;
 }
 
-gx_status gx_count_facets(gx_facets **out, gx_session *s, const gx_query *query, const gx_query_options *options,
-                          const gx_facet *facets, uint32_t n, gx_error *err)
+/* ---- queries ---- */
+
+/* Queries whose matches are counted. */
+typedef struct counted_batch {
+    gx_session *s;
+    const gx_index *ix;
+    const gx_facet *asked; /* [n], the caller's */
+    gx_facet *facets;      /* [n] the same, full-sized and checked */
+    uint32_t *columns;     /* [n] */
+    uint32_t n;
+    const gx_facet_ordinals **ordinals; /* [n], those of the engine; NULL: it does not count */
+    uint64_t n_counts;                  /* of a query, by the engine */
+    uint64_t *words;                    /* NULL until a query is counted here */
+    gx_facets **out;                    /* of all queries of the caller */
+} counted_batch;
+
+static void free_batch(counted_batch *b)
+{
+    free(b->facets);
+    free(b->columns);
+    free(b->ordinals);
+    free(b->words);
+}
+
+static gx_status open_batch(counted_batch *b, gx_error *err)
+{
+    gx_status st = GX_OK;
+    b->facets = calloc(b->n + 1ull, sizeof *b->facets);
+    b->columns = calloc(b->n + 1ull, sizeof *b->columns);
+    if (!b->facets || !b->columns)
+        return no_memory(err);
+    for (uint32_t i = 0; i < b->n && st == GX_OK; ++i)
+        st = check_facet(&b->facets[i], &b->columns[i], b->ix, b->asked, i, err);
+    return st;
+}
+
+/* Times in ns that decide who counts, of one core and of a GPU: of a posting, and of its document in a facet; of a
+ * batch on the GPU, of a query of it, and of each count that comes back. */
+#define CPU_POSTING_TIME 0.9
+#define CPU_FACET_TIME 1.2
+#define GPU_BATCH_TIME 60000.0
+#define GPU_QUERY_TIME 1000.0
+#define GPU_POSTING_TIME 0.004
+#define GPU_COUNT_TIME 1.0
+
+static bool gpu_is_faster(const counted_batch *b, const gx_plan *plans, uint32_t n)
+{
+    double postings = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        postings += plans[i].fill ? (double)gx_index_n_docs(b->ix) : 0;
+        for (uint32_t t = 0; t < plans[i].n_terms && !plans[i].fill; ++t)
+            postings += plans[i].terms[t].df;
+    }
+    return postings * (CPU_POSTING_TIME + b->n * CPU_FACET_TIME) >
+           GPU_BATCH_TIME + postings * (1 + b->n) * GPU_POSTING_TIME +
+               n * (GPU_QUERY_TIME + (double)b->n_counts * GPU_COUNT_TIME);
+}
+
+/* Finds what the engine counts by. b->ordinals stays NULL where it cannot count all of the facets. */
+static gx_status find_ordinals(counted_batch *b, gx_error *err)
+{
+    gx_status st = GX_OK;
+    bool all = b->n > 0;
+    b->n_counts = 0;
+    if (!(b->ordinals = calloc(b->n + 1ull, sizeof *b->ordinals)))
+        return no_memory(err);
+    for (uint32_t i = 0; i < b->n && st == GX_OK && all; ++i) {
+        st = gx_session_facet_ordinals(b->s, b->columns[i], &b->facets[i], &b->ordinals[i], err);
+        all = st == GX_OK && b->ordinals[i];
+        b->n_counts += all ? gx_n_counts(b->ordinals[i]) : 0;
+    }
+    if (!all) {
+        free(b->ordinals);
+        b->ordinals = NULL;
+    }
+    return st;
+}
+
+/* The answer of counts that the engine has made. */
+static gx_status take_counts(gx_facets **out, const counted_batch *b, const gx_match_counts *counted, gx_error *err)
+{
+    gx_facets *f = new_facets(b->n, counted->n_matches);
+    gx_status st = f ? GX_OK : no_memory(err);
+    const uint32_t *counts = counted->counts;
+    for (uint32_t i = 0; i < b->n && st == GX_OK; ++i) {
+        const gx_column *column = &b->ix->columns[b->columns[i]];
+        gx_facet_count c = {.facet = b->facets[i], .type = column->type};
+        st = gx_facet_count_take(&c, b->ordinals[i], counts, f->n_matches, err);
+        if (st == GX_OK)
+            st = make_answer(&f->answers[i], &c, column, f->n_matches, err);
+        gx_facet_count_free(&c);
+        counts += gx_n_counts(b->ordinals[i]);
+    }
+    if (st == GX_OK)
+        *out = f;
+    else
+        gx_facets_close(f);
+    return st;
+}
+
+/* Whether the engine has counted; its answers are in out then. */
+static gx_status count_on_engine(counted_batch *b, const gx_plan *plans, uint32_t first, uint32_t n, bool *counted,
+                                 gx_error *err)
+{
+    gx_match_counts *of = calloc(n + 1ull, sizeof *of);
+    uint32_t *counts = malloc((n * b->n_counts + 1) * sizeof *counts);
+    gx_status st = of && counts ? GX_OK : no_memory(err);
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i)
+        of[i].counts = counts + i * b->n_counts;
+    if (st == GX_OK)
+        st = gx_session_count_matches(b->s, plans, n, b->ordinals, b->n, of, counted, err);
+    for (uint32_t i = 0; i < n && st == GX_OK && *counted; ++i)
+        st = take_counts(&b->out[first + i], b, &of[i], err);
+    free(of);
+    free(counts);
+    return st;
+}
+
+#define COUNTS_AT_ONCE (4u << 20) /* counts of the queries that the engine counts together, if they are several */
+
+static gx_status count_plans(void *user, const gx_plan *plans, uint32_t first, uint32_t n, gx_error *err)
+{
+    counted_batch *b = user;
+    const gx_facet_engine engine = gx_session_facet_engine(b->s);
+    bool counted = false;
+    gx_status st = GX_OK;
+    if (b->ordinals && (engine == GX_FACETS_BY_GPU || (engine == GX_FACETS_AUTO && gpu_is_faster(b, plans, n)))) {
+        const uint64_t room = COUNTS_AT_ONCE / b->n_counts;
+        counted = true;
+        for (uint32_t i = 0, m; i < n && st == GX_OK && counted; i += m) {
+            m = room < 1 ? 1 : room < n - i ? (uint32_t)room : n - i;
+            st = count_on_engine(b, plans + i, first + i, m, &counted, err);
+        }
+    }
+    if (st == GX_OK && !counted && !b->words && !(b->words = alloc_words(gx_index_n_docs(b->ix))))
+        return no_memory(err);
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
+        uint64_t n_matches = 0;
+        if (b->out[first + i])
+            continue;
+        st = gx_session_match(b->s, &plans[i], b->words, &n_matches, err);
+        if (st == GX_OK)
+            st = open_facets(&b->out[first + i], b->ix, b->words, n_matches, b->asked, b->n, err);
+    }
+    return st;
+}
+
+gx_status gx_count_facets_batch(gx_facets **out, gx_session *s, const gx_query *queries, uint32_t n,
+                                const gx_query_options *options, const gx_facet *facets, uint32_t n_facets,
+                                gx_error *err)
 {
     const gx_engine *en = gx_session_engine(s);
-    const gx_index *ix = gx_engine_index(en);
     gx_query_options opt = GX_QUERY_OPTIONS;
-    uint64_t n_matches = 0;
-    *out = NULL;
+    counted_batch b = {.s = s, .ix = gx_engine_index(en), .asked = facets, .n = n_facets, .out = out};
+    for (uint32_t i = 0; i < n; ++i)
+        out[i] = NULL;
     gx_clear_error(err);
     gx_status st =
         gx_sized_read(&opt, sizeof opt, options, GX_SIZE_THROUGH(gx_query_options, mask), "gx_query_options", err);
-    if (st == GX_OK && (st = gx_facets_check(ix, facets, n, err)) == GX_OK && gx_engine_is_shard(en))
+    if (st == GX_OK && (st = open_batch(&b, err)) == GX_OK && gx_engine_is_shard(en))
         st = gx_fail(err, GX_EUSAGE, "facet: an engine of a shard sees its own parts alone");
-    uint64_t *words = st == GX_OK ? alloc_words(gx_index_n_docs(ix)) : NULL;
-    if (st == GX_OK && !words)
-        st = no_memory(err);
-    if (st == GX_OK)
-        st = gx_session_match(s, query, &opt, words, &n_matches, err);
-    if (st == GX_OK)
-        st = open_facets(out, ix, words, n_matches, facets, n, err);
-    free(words);
+    if (st == GX_OK && n && gx_session_facet_engine(s) != GX_FACETS_BY_CPU)
+        st = find_ordinals(&b, err);
+    if (st == GX_OK && n)
+        st = gx_session_plan(s, queries, n, &opt, count_plans, &b, err);
+    for (uint32_t i = 0; i < n && st != GX_OK; ++i) {
+        gx_facets_close(out[i]);
+        out[i] = NULL;
+    }
+    free_batch(&b);
     return st;
+}
+
+gx_status gx_count_facets(gx_facets **out, gx_session *s, const gx_query *query, const gx_query_options *options,
+                          const gx_facet *facets, uint32_t n, gx_error *err)
+{
+    return gx_count_facets_batch(out, s, query, 1, options, facets, n, err);
 }

@@ -28,6 +28,8 @@ struct gx_session {
     void *exec;              /* of en->ops; NULL once the GPU has failed */
     void *cpu_workspace;     /* stands in for it, or NULL */
     gx_counter *counter;
+    gx_facet_engine facet_engine;
+    uint64_t n_counted; /* queries whose matches the engine itself has counted */
     gx_search_stats work;
     uint64_t fell_when_planned; /* of work.and_fell_to_or, of a collection */
     gx_batch_buffer batch;      /* of a search */
@@ -44,6 +46,7 @@ struct gx_session {
 /* Batches are cut so that a part has no more keys than this, or one query. */
 #define SLICE_KEYS ((size_t)4 << 20)
 #define SLICE_QUERIES 65536u
+#define PLANS_SLICE 4096u /* queries that gx_session_plan plans at a time */
 
 /* ---- sessions ---- */
 
@@ -148,29 +151,44 @@ static gx_status run_plans(gx_session *s, const gx_plan *plans, uint32_t n, gx_h
 
 /* ---- plans with filters ---- */
 
+/* What a batch counts instead of searching (gx_session_count_matches). */
+typedef struct counting {
+    const gx_facet_ordinals *const *facets; /* [n_facets] */
+    uint32_t n_facets;
+    bool counted;
+} counting;
+
 /* A batch of which at least one plan has a filter. */
 typedef struct filtered_batch {
-    gx_plan *plans;        /* [n] copies, in the order in which they run */
-    gx_hits *hits;         /* [n] */
-    gx_filter_hold *holds; /* [n] */
-    gx_mask **both;        /* [n] masks of a filter and of the plan's own mask, or NULL */
-    uint32_t *order;       /* [n] the numbers of the plans */
+    counting *counting;      /* NULL: it is searched */
+    gx_match_counts *counts; /* [n] of copies, in the place of hits */
+    gx_plan *plans;          /* [n] copies, in the order in which they run */
+    gx_hits *hits;           /* [n] */
+    gx_filter_hold *holds;   /* [n] */
+    gx_mask **both;          /* [n] masks of a filter and of the plan's own mask, or NULL */
+    uint32_t *order;         /* [n] the numbers of the plans */
 } filtered_batch;
 
 static void free_filtered(filtered_batch *b)
 {
     free(b->plans);
     free(b->hits);
+    free(b->counts);
     free(b->holds);
     free(b->both);
     free(b->order);
 }
 
-static bool reserve_filtered(filtered_batch *b, uint32_t n)
+static bool reserve_filtered(filtered_batch *b, uint32_t n, counting *c)
 {
-    *b = (filtered_batch){malloc(n * sizeof *b->plans), malloc(n * sizeof *b->hits), calloc(n, sizeof *b->holds),
-                          calloc(n, sizeof *b->both), malloc(n * sizeof *b->order)};
-    if (b->plans && b->hits && b->holds && b->both && b->order)
+    *b = (filtered_batch){c,
+                          c ? malloc(n * sizeof *b->counts) : NULL,
+                          malloc(n * sizeof *b->plans),
+                          malloc(n * sizeof *b->hits),
+                          calloc(n, sizeof *b->holds),
+                          calloc(n, sizeof *b->both),
+                          malloc(n * sizeof *b->order)};
+    if (b->plans && b->hits && b->holds && b->both && b->order && (!c || b->counts))
         return true;
     free_filtered(b);
     return false;
@@ -291,6 +309,28 @@ static uint32_t give_masks(filtered_batch *b, gx_session *s, uint32_t begin, uin
 
 static gx_status run_unmasked(filtered_batch *b, gx_session *s, uint32_t begin, uint32_t n, gx_error *err);
 
+/* Count, on the engine's GPU. Not if it has failed, or has too little memory. */
+static gx_status count_plans(gx_session *s, const gx_plan *plans, uint32_t n, gx_match_counts *counts, counting *c,
+                             gx_error *err)
+{
+    gx_error gpu;
+    gpu.text[0] = 0;
+    const gx_status st =
+        s->en->ops->count_matches(s->exec, plans, n, c->facets, c->n_facets, counts, &c->counted, &gpu);
+    if (st == GX_OK)
+        return GX_OK;
+    c->counted = false;
+    return gx_engine_can_fall_back(s->en, st) ? GX_OK : gx_fail(err, st, "%s", gpu.text);
+}
+
+/* Copies [begin, end), which need no mask that they do not have. */
+static gx_status run_copies(filtered_batch *b, gx_session *s, uint32_t begin, uint32_t end, gx_error *err)
+{
+    if (b->counting)
+        return count_plans(s, b->plans + begin, end - begin, b->counts + begin, b->counting, err);
+    return run_plans(s, b->plans + begin, end - begin, b->hits + begin, err);
+}
+
 /* A GPU and joined parts read masks. The plans run in order of their filters, some at a time. */
 static gx_status run_masked(filtered_batch *b, gx_session *s, uint32_t n, gx_error *err)
 {
@@ -298,14 +338,18 @@ static gx_status run_masked(filtered_batch *b, gx_session *s, uint32_t n, gx_err
         gx_error why = {0};
         gx_status st;
         end = give_masks(b, s, begin, n, &st, &why);
+        if (b->counting && gx_engine_can_fall_back(s->en, st)) {
+            b->counting->counted = false;
+            return GX_OK;
+        }
         if (!s->parts && gx_engine_can_fall_back(s->en, st))
             return (st = fall_back_to_cpu(s, &why, err)) ? st : run_unmasked(b, s, begin, n, err);
         if (st == GX_OK)
-            st = run_plans(s, b->plans + begin, end - begin, b->hits + begin, err);
+            st = run_copies(b, s, begin, end, err);
         else
             gx_fail(err, st, "%s", why.text);
         release_masks(b, s, begin, end);
-        if (st != GX_OK)
+        if (st != GX_OK || (b->counting && !b->counting->counted))
             return st;
     }
     return GX_OK;
@@ -326,25 +370,84 @@ static gx_status run_unmasked(filtered_batch *b, gx_session *s, uint32_t begin, 
     return st;
 }
 
+/* Copy the plans. With masks they run in the order of their filters. */
+static gx_status open_filtered(filtered_batch *b, const gx_plan *plans, uint32_t n, bool masked, counting *c,
+                               gx_error *err)
+{
+    if (!reserve_filtered(b, n, c))
+        return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries with filters", n);
+    for (uint32_t i = 0; i < n; ++i)
+        b->order[i] = i;
+    if (masked)
+        qsort_r(b->order, n, sizeof *b->order, compare_filters, (void *)plans);
+    for (uint32_t i = 0; i < n; ++i)
+        b->plans[i] = plans[b->order[i]];
+    return GX_OK;
+}
+
 static gx_status run_filtered(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
 {
     const bool masked = s->parts || (s->en->ops != &gx_executor_cpu && !s->cpu_workspace);
     filtered_batch b;
-    if (!reserve_filtered(&b, n))
-        return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries with filters", n);
+    gx_status st = open_filtered(&b, plans, n, masked, NULL, err);
+    if (st != GX_OK)
+        return st;
     for (uint32_t i = 0; i < n; ++i)
-        b.order[i] = i;
-    if (masked)
-        qsort_r(b.order, n, sizeof *b.order, compare_filters, (void *)plans);
-    for (uint32_t i = 0; i < n; ++i) {
-        b.plans[i] = plans[b.order[i]];
         b.hits[i] = hits[b.order[i]];
-    }
-    const gx_status st = masked ? run_masked(&b, s, n, err) : run_unmasked(&b, s, 0, n, err);
+    st = masked ? run_masked(&b, s, n, err) : run_unmasked(&b, s, 0, n, err);
     for (uint32_t i = 0; i < n; ++i)
         hits[b.order[i]].n = b.hits[i].n;
     free_filtered(&b);
     return st;
+}
+
+gx_status gx_session_count_matches(gx_session *s, const gx_plan *plans, uint32_t n,
+                                   const gx_facet_ordinals *const *facets, uint32_t n_facets, gx_match_counts *counts,
+                                   bool *counted, gx_error *err)
+{
+    counting c = {facets, n_facets, true};
+    filtered_batch b;
+    bool filtered = false;
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < n; ++i)
+        filtered = filtered || needs_mask(s, &plans[i]);
+    if (!filtered) {
+        st = count_plans(s, plans, n, counts, &c, err);
+    } else if ((st = open_filtered(&b, plans, n, true, &c, err)) == GX_OK) {
+        for (uint32_t i = 0; i < n; ++i)
+            b.counts[i] = counts[b.order[i]];
+        st = run_masked(&b, s, n, err);
+        for (uint32_t i = 0; i < n; ++i)
+            counts[b.order[i]].n_matches = b.counts[i].n_matches;
+        free_filtered(&b);
+    }
+    *counted = c.counted;
+    s->n_counted += st == GX_OK && c.counted ? n : 0;
+    return st;
+}
+
+void gx_session_set_facet_engine(gx_session *s, gx_facet_engine engine)
+{
+    s->facet_engine = engine;
+}
+
+gx_facet_engine gx_session_facet_engine(const gx_session *s)
+{
+    return s->facet_engine;
+}
+
+uint64_t gx_session_n_counted(const gx_session *s)
+{
+    return s->n_counted;
+}
+
+gx_status gx_session_facet_ordinals(gx_session *s, uint32_t column, const gx_facet *facet,
+                                    const gx_facet_ordinals **out, gx_error *err)
+{
+    const gx_executor *ops = s->en->ops;
+    *out = NULL;
+    return s->exec && !s->cpu_workspace && ops->facet_ordinals ? ops->facet_ordinals(s->exec, column, facet, out, err)
+                                                               : GX_OK;
 }
 
 /* As run_plans, for plans with filters too. */
@@ -771,21 +874,34 @@ bool gx_engine_is_shard(const gx_engine *en)
     return en->parts && en->parts->shard;
 }
 
-gx_status gx_session_match(gx_session *s, const gx_query *queries, const gx_query_options *asked, uint64_t *words,
-                           uint64_t *n, gx_error *err)
+gx_status gx_session_plan(gx_session *s, const gx_query *queries, uint32_t n, const gx_query_options *asked,
+                          gx_plans_use *use, void *user, gx_error *err)
 {
     gx_query_options opt = *asked;
     time_limit limit;
-    gx_plan plan;
-    gx_status st = check_queries(queries, 1, err);
+    gx_status st = check_queries(queries, n, err);
     if (st != GX_OK || (st = gx_query_options_check(&opt, s->en->ix, err)) != GX_OK)
         return st;
-    const gx_query q = query_at(queries, 0);
     begin_time(&limit, asked, &opt);
-    if ((st = gx_engine_plan(&plan, s->en, &q, &opt, err)) == GX_OK) {
-        if ((st = gx_engine_check_mask(s->en, plan.mask, err)) == GX_OK)
-            st = match(s, &plan, words, n, err);
-        gx_plan_free(&plan);
+    for (uint32_t first = 0, m; first < n && st == GX_OK; first += m) {
+        uint32_t planned = 0;
+        m = n - first < PLANS_SLICE ? n - first : PLANS_SLICE;
+        st = gx_batch_buffer_reserve(&s->batch, m, 0, err);
+        for (; planned < m && st == GX_OK; planned += st == GX_OK) {
+            const gx_query q = query_at(queries, (size_t)first + planned);
+            st = gx_engine_plan(&s->batch.plans[planned], s->en, &q, &opt, err);
+        }
+        for (uint32_t i = 0; i < m && st == GX_OK; ++i)
+            st = gx_engine_check_mask(s->en, s->batch.plans[i].mask, err);
+        if (st == GX_OK)
+            st = use(user, s->batch.plans, first, m, err);
+        for (uint32_t i = 0; i < planned; ++i)
+            gx_plan_free(&s->batch.plans[i]);
     }
     return end_time(&limit, st, err);
+}
+
+gx_status gx_session_match(gx_session *s, const gx_plan *plan, uint64_t *words, uint64_t *n, gx_error *err)
+{
+    return match(s, plan, words, n, err);
 }

@@ -29,10 +29,31 @@ gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hit
 /* gx_executor.expect of the session's engine. */
 void gx_session_expect(const gx_session *s, const gx_plan *plan, bool known);
 
-/* The documents that match one query, as bits in words [ceil(n_docs / 64)], and how many. opt is
- * full-sized. Statuses of gx_search. */
-gx_status gx_session_match(gx_session *s, const gx_query *q, const gx_query_options *opt, uint64_t *words, uint64_t *n,
-                           gx_error *err);
+/* What an engine that counts matches itself (gx_executor.facet_ordinals) counts a facet by; *out is NULL where it
+ * cannot count it, or does not count. GX_ENOMEM. */
+gx_status gx_session_facet_ordinals(gx_session *s, uint32_t column, const gx_facet *facet,
+                                    const gx_facet_ordinals **out, gx_error *err);
+
+/* gx_executor.count_matches of the session's engine, for plans with any filters. facets: of
+ * gx_session_facet_ordinals. n >= 1. */
+gx_status gx_session_count_matches(gx_session *s, const gx_plan *plans, uint32_t n,
+                                   const gx_facet_ordinals *const *facets, uint32_t n_facets, gx_match_counts *counts,
+                                   bool *counted, gx_error *err);
+
+/* Who counts facets: tests and measurements choose. */
+typedef enum gx_facet_engine { GX_FACETS_AUTO, GX_FACETS_BY_CPU, GX_FACETS_BY_GPU } gx_facet_engine;
+void gx_session_set_facet_engine(gx_session *s, gx_facet_engine engine);
+gx_facet_engine gx_session_facet_engine(const gx_session *s);
+uint64_t gx_session_n_counted(const gx_session *s); /* queries that gx_session_count_matches has counted so far */
+
+/* Plan n queries, some at a time, and call `use` for plans[m] of queries [first, first + m). opt is full-sized.
+ * Statuses of gx_search, and those of `use`, after which no more are planned. */
+typedef gx_status gx_plans_use(void *user, const gx_plan *plans, uint32_t first, uint32_t m, gx_error *err);
+gx_status gx_session_plan(gx_session *s, const gx_query *queries, uint32_t n, const gx_query_options *opt,
+                          gx_plans_use *use, void *user, gx_error *err);
+
+/* The documents that match a plan, as bits in words [ceil(n_docs / 64)], and how many. Statuses of gx_search. */
+gx_status gx_session_match(gx_session *s, const gx_plan *plan, uint64_t *words, uint64_t *n, gx_error *err);
 const gx_engine *gx_session_engine(const gx_session *s);
 bool gx_engine_is_shard(const gx_engine *en); /* it searches some of the parts */
 

@@ -205,8 +205,9 @@ static const cli_section sections[] = {
      "deleted documents. A document with several values counts once in each group that has one of them; one without "
      "a value is counted as such. Bins and widths print all ranges, by value. Behind the attribute's name and a colon, "
      "what is printed of a group is a filter that selects it; a keyword may need quotes. The formats `human` and "
-     "`jsonl` have facets. The CPU counts, also beside a GPU's search: one pass over the query's lists, then one over "
-     "the values of the matches, or over bitmap columns where that is faster."},
+     "`jsonl` have facets. A GPU counts what it searches if that is faster; the CPU counts for it where the index is a "
+     "collection, a facet has more than 1,048,576 groups or is bins of several values a document, or the GPU has no "
+     "memory left for the attribute."},
     {"Boolean syntax",
      "With `--syntax=boolean`:\n"
      "\n"

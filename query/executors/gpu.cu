@@ -2,6 +2,7 @@
  * and runs again the requests whose answers are incomplete. */
 #include "query/ding2009/taat.cuh"
 #include "query/gpu/batch.cuh"
+#include "query/gpu/matches.cuh"
 #include "query/gpu/small_batch.cuh"
 
 extern "C" {
@@ -15,6 +16,7 @@ struct gpu_workspace {
     gpu_session session;
     batch_space batches;
     small_batch_space small_batches;
+    match_space matches;         /* all 0 until it is used */
     taat_space *ding2009;        /* NULL until it is used */
     gx_residency_reader *reader; /* NULL: the index has no pool of lists */
 };
@@ -27,6 +29,7 @@ static void cuda_workspace_close(void *exec)
     (void)cudaSetDevice(x->session.s->device);
     close_small_batches(&x->session, &x->small_batches);
     close_batches(&x->session, &x->batches);
+    close_matches(&x->session.memory, &x->matches);
     taat_close(&x->session.memory, x->ding2009);
     if (x->reader)
         gx_residency_reader_close(x->session.s->payload.cache, x->reader);
@@ -231,6 +234,26 @@ static uint64_t cuda_missing_bytes(const void *state, const gx_plan *plan)
     return bytes;
 }
 
+static gx_status cuda_facet_ordinals(void *exec, uint32_t column, const gx_facet *facet, const gx_facet_ordinals **out,
+                                     gx_error *err)
+{
+    return find_ordinals(&((gpu_workspace *)exec)->session.s->columns, column, facet, out, err);
+}
+
+static gx_status cuda_count_matches(void *exec, const gx_plan *plans, uint32_t n,
+                                    const gx_facet_ordinals *const *facets, uint32_t n_facets, gx_match_counts *counts,
+                                    bool *counted, gx_error *err)
+{
+    gpu_workspace *x = (gpu_workspace *)exec;
+    const match_request r = {plans, n, facets, n_facets, counts};
+    TRY("choosing it", cudaSetDevice(x->session.s->device));
+    stop_lingering(x->session.s);
+    begin_uses(x, plans, n, NULL);
+    const gx_status st = run_matches(x->session.s, &x->session.memory, &x->matches, &r, counted, err);
+    end_uses(x);
+    return st;
+}
+
 extern "C" const gx_executor gx_executor_cuda = {
     "gpu",
     gpu_prepare_index,
@@ -247,4 +270,6 @@ extern "C" const gx_executor gx_executor_cuda = {
     cuda_warm,
     NULL,
     cuda_missing_bytes,
+    cuda_facet_ordinals,
+    cuda_count_matches,
 };

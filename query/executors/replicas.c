@@ -380,6 +380,27 @@ static uint64_t replicas_missing_bytes(const void *state, const gx_plan *plan)
     return r->ops->missing_bytes ? r->ops->missing_bytes(r->states[0], plan) : 0;
 }
 
+/* The session's own GPU counts. */
+static gx_status replicas_facet_ordinals(void *exec, uint32_t column, const gx_facet *facet,
+                                         const gx_facet_ordinals **out, gx_error *err)
+{
+    replicas_workspace *w = exec;
+    *out = NULL;
+    return w->r->ops->facet_ordinals ? w->r->ops->facet_ordinals(w->execs[w->own], column, facet, out, err) : GX_OK;
+}
+
+static gx_status replicas_count_matches(void *exec, const gx_plan *plans, uint32_t n,
+                                        const gx_facet_ordinals *const *facets, uint32_t n_facets,
+                                        gx_match_counts *counts, bool *counted, gx_error *err)
+{
+    replicas_workspace *w = exec;
+    if (!gx_reserve(&w->plans, &w->max_plans, n, sizeof *w->plans) ||
+        !gx_reserve(&w->copies, &w->max_copies, n, sizeof *w->copies))
+        return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
+    copy_plans(w, plans, 0, n, w->own, false);
+    return w->r->ops->count_matches(w->execs[w->own], w->plans, n, facets, n_facets, counts, counted, err);
+}
+
 const gx_executor gx_executor_replicas = {"gpus",
                                           NULL,
                                           replicas_release_index,
@@ -394,4 +415,6 @@ const gx_executor gx_executor_replicas = {"gpus",
                                           replicas_take_filter,
                                           replicas_warm,
                                           NULL,
-                                          replicas_missing_bytes};
+                                          replicas_missing_bytes,
+                                          replicas_facet_ordinals,
+                                          replicas_count_matches};

@@ -41,6 +41,7 @@ void close_columns(device_columns *c)
         free(c->of[i].limits);
         free(c->of[i].chunks);
     }
+    close_ordinals(c);
     free(c->of);
     pthread_mutex_destroy(&c->lock);
     *c = {};

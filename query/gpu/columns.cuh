@@ -70,11 +70,14 @@ struct device_column {
     uint32_t *bin_maps[N_BIN_LEVELS];
 };
 
+struct device_ordinals; /* of a facet (facets.cu) */
+
 /* The attributes of an index. */
 struct device_columns {
     const gx_index *ix;
     gpu_prepared_index *owner;
-    device_column *of; /* [n_columns of ix] */
+    device_column *of;         /* [n_columns of ix] */
+    device_ordinals *ordinals; /* of facets, the last made first */
     pthread_mutex_t lock;
 };
 
@@ -91,7 +94,8 @@ bool make_bins(const device_columns *all, const gx_column *c, device_column *d);
 
 /* The owner's columns; GX_ENOMEM. */
 gx_status open_columns(device_columns *c, const gx_index *ix, gpu_prepared_index *owner, gx_error *err);
-void close_columns(device_columns *c); /* also one that is all 0 */
+void close_columns(device_columns *c);  /* also one that is all 0 */
+void close_ordinals(device_columns *c); /* facets.cu: of columns that are being closed */
 
 /* Returns the bytes of device memory that all columns take without their orders. */
 uint64_t columns_bytes(const gx_index *ix);

@@ -34,7 +34,7 @@ static uint32_t candidates_of(const gx_index *ix, const gx_plan *plan, const req
     return room < ix->n_docs ? (uint32_t)room : ix->n_docs;
 }
 
-static void describe_term(const gpu_prepared_index *s, const gx_plan_term *t, uint32_t query, gpu_term *out)
+void describe_term(const gpu_prepared_index *s, const gx_plan_term *t, uint32_t query, gpu_term *out)
 {
     const gx_index *ix = s->ix;
     const gx_list_entry *e = &ix->lists[t->list];

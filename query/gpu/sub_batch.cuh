@@ -111,6 +111,9 @@ struct plan_batch {
 
 /* ---- descriptions ---- */
 
+/* Describes a list of query `query`, without its bounds. */
+void describe_term(const gpu_prepared_index *s, const gx_plan_term *t, uint32_t query, gpu_term *out);
+
 /* Whether an OR of the plan, one of n_queries in the run, is searched by tiles: when that is faster than
  * list at a time, or as the plan says. Then all is prepared for it. Called before the run's first
  * description. GX_ENOMEM, GX_ECUDA. */

@@ -141,11 +141,17 @@ class _Facets:
             check(lib.gx_facet_read(self.array + i, self._texts[-1], err), err)
         check(lib.gx_facets_check(index, self.array, len(self.asked), err), err)
 
-    def count(self, i: int, session: _Session, query: Any, opt: Any) -> None:
-        out = ffi.new("gx_facets **")
-        check(lib.gx_count_facets(out, session.pointer, query, opt, self.array, len(self.asked), session.err),
-              session.err)
-        self._take(i, out[0])
+    def count(self, first: int, n: int, session: _Session, queries: Any, opt: Any) -> None:
+        out = ffi.new("gx_facets *[]", n)
+        check(lib.gx_count_facets_batch(out, session.pointer, queries, n, opt, self.array, len(self.asked),
+                                        session.err), session.err)
+        try:
+            for i in range(n):
+                facets, out[i] = out[i], ffi.NULL
+                self._take(first + i, facets)
+        finally:  # of a failure
+            for i in range(n):
+                lib.gx_facets_close(out[i])
 
     def count_documents(self, index: Any, words: Any) -> None:
         out, err = ffi.new("gx_facets **"), new_error()
@@ -700,8 +706,7 @@ class Index:
                 if lib.gx_search(session.pointer, made.at(first), size, opt, r, session.err):
                     check(session.err.status, session.err)
                 if facets is not None:
-                    for i in range(first, first + size):
-                        facets.count(i, session, made.at(i), opt)
+                    facets.count(first, size, session, made.at(first), opt)
             finally:
                 session.busy = False
 
