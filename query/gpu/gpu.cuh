@@ -18,6 +18,8 @@
  *   documents.cu    the search of the documents that a rare filter selects
  *   tiles.cu        the search by tiles: long queries, with accumulators
  *   exhaustive.cu   scores every posting
+ *   facets.cu       describes queries whose matches are counted; keeps the ordinals of facets
+ *   matches.cu      counts all matches of queries, and their facets
  *   select.cu       selects the best k of many candidates */
 #ifndef GX_QUERY_GPU_GPU_CUH
 #define GX_QUERY_GPU_GPU_CUH
