@@ -204,8 +204,10 @@ typedef struct gx_cpu_kernels {
     void (*append_documents)(gx_cpu_columns *c, const uint32_t *docids, uint32_t n, const gx_cpu_presence *p,
                              uint32_t remaining_ub, uint32_t T);
 
-    /* Compute K from the documents' lengths; score becomes the list's exact impact. */
-    void (*score_own)(gx_cpu_columns *c, const uint32_t *lens, gx_scorer norm, float w, uint32_t T);
+    /* Compute K from the documents' lengths; score becomes the list's exact impact. Documents whose bit is 0 in
+     * `allowed`, a map of single documents, are dropped; NULL: none of them. */
+    void (*score_own)(gx_cpu_columns *c, const uint32_t *lens, gx_scorer norm, float w, uint32_t T,
+                      const uint32_t *allowed);
 
     /* Positions in a dense list of those documents whose list_mask has bit: pos[i] < df, or
      * UINT32_MAX where absent or not asked. Returns how many were asked. */

@@ -424,7 +424,7 @@ static void append_documents(gx_cpu_columns *c, const u32 *docids, u32 n, const 
     c->n = to;
 }
 
-static void score_own(gx_cpu_columns *c, const u32 *lens, gx_scorer norm, float w, u32 T)
+static void score_own(gx_cpu_columns *c, const u32 *lens, gx_scorer norm, float w, u32 T, const u32 *allowed)
 {
     const fvec c0 = f_splat(norm.c0), c1 = f_splat(norm.c1), weight = f_splat(w);
     const u32 n = c->n;
@@ -434,7 +434,9 @@ static void score_own(gx_cpu_columns *c, const u32 *lens, gx_scorer norm, float 
                   list_mask = v_load(c->list_mask + v);
         const fvec K = f_add(c0, f_mul(c1, f_from(v_gather(lens, doc, first_lanes(v, n)))));
         const vec score = impact(v_load(c->tf + v), weight, K);
-        const bits m = v_at_least(first_bits(v, n), v_add(score, remaining_ub), v_splat(T));
+        bits m = v_at_least(first_bits(v, n), v_add(score, remaining_ub), v_splat(T));
+        if (allowed)
+            m &= ~v_none(v_gather(allowed, v_word(doc), first_lanes(v, n)), v_bit(doc));
         const order o = order_of(m);
         keep(c, to, o, doc, score, remaining_ub, list_mask);
         compress_store_f(c->K, to, o, K);

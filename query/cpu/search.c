@@ -471,11 +471,13 @@ static bool evaluate_candidates(gx_cpu_searcher *s, const gx_plan *plan, uint32_
     const uint32_t n = plan->n_terms;
     const lookups later = {i + 1, n, all};
     const float n_candidates = (float)c->n;
+    const uint32_t n_masks = is_selective(s) ? 0 : s->selection.n_masks; /* of a selective one scan_list has asked */
+    const uint32_t *allowed = n_masks == 1 ? s->selection.masks[0]->words : NULL;
     rule_out(s, &later, i + 1);
     if (c->n)
-        s->kernels->score_own(c, gx_cpu_params_lens(s->params), s->norm, s->order[i]->w, s->best.threshold);
+        s->kernels->score_own(c, gx_cpu_params_lens(s->params), s->norm, s->order[i]->w, s->best.threshold, allowed);
     s->survivors = (s->survivors + (float)c->n / n_candidates) / 2;
-    if (!is_selective(s)) /* they allow most, so that they are asked for few; else scan_list has asked */
+    if (n_masks > 1)
         gx_cpu_selection_apply_masks(&s->selection, s->kernels, c, 0);
     const uint32_t n_asked = s->selection.sieve.used && s->n_early_sieved < s->n_early ? s->n_early_sieved : s->n_early;
     gx_cpu_selection_apply_filter(&s->selection, s->kernels, c, 0, n_asked);
