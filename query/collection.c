@@ -338,7 +338,7 @@ gx_status gx_part_masks_both(gx_mask ***out, const gx_part_engines *e, gx_mask *
 
 /* ---- plans ---- */
 
-#define FEW_IDS 128u /* terms times parts of most queries */
+#define FEW_IDS GX_FEW_IDS
 
 /* The numbers of a query's terms in the parts, by the order in which their dfs are asked for. */
 typedef struct term_ids {
@@ -390,7 +390,8 @@ void gx_part_plans_free(gx_part_plans *p)
 {
     if (!p)
         return;
-    gx_query_plan_free(&p->query);
+    if (p->own_terms)
+        gx_query_plan_free(&p->query);
     free(p);
 }
 
@@ -403,17 +404,19 @@ static uint32_t share_of_budget(uint32_t budget, const gx_parts *parts, uint32_t
     return n_docs ? (uint32_t)(((uint64_t)budget * parts->parts[i].ix->n_docs + n_docs - 1) / n_docs) : budget;
 }
 
-/* Binds *query, which the result takes also where this fails.
+/* Binds *query. Its terms are copied, or, with `takes`, become the result's, also where this fails.
  * ids as of gx_plan_bind_ids, p->n a term. */
-static gx_status bind_parts(gx_part_plans **out, const gx_index *ix, gx_query_plan *query, gx_op op,
+static gx_status bind_parts(gx_part_plans **out, const gx_index *ix, gx_query_plan *query, bool takes, gx_op op,
                             const uint32_t *ids, gx_error *err)
 {
     const uint32_t n = ix->parts->n;
     const size_t plans_bytes = sizeof(gx_part_plans) + n * sizeof(gx_plan);
-    gx_part_plans *p = malloc(plans_bytes + (size_t)n * query->n_terms * sizeof(gx_plan_term));
+    const size_t terms_bytes = (size_t)n * query->n_terms * sizeof(gx_plan_term);
+    gx_part_plans *p = malloc(plans_bytes + terms_bytes + (takes ? 0 : query->n_terms * sizeof *query->terms));
     *out = NULL;
     if (!p) {
-        gx_query_plan_free(query);
+        if (takes)
+            gx_query_plan_free(query);
         return gx_fail(err, GX_ENOMEM, "no memory for the plans of %u parts", n);
     }
     gx_plan_term *terms = (gx_plan_term *)(void *)((char *)p + plans_bytes);
@@ -421,6 +424,11 @@ static gx_status bind_parts(gx_part_plans **out, const gx_index *ix, gx_query_pl
     p->n = n;
     p->query = *query;
     p->query.op = op;
+    p->own_terms = takes;
+    if (!takes) {
+        p->query.terms = (gx_query_term *)(void *)((char *)p + plans_bytes + terms_bytes);
+        memcpy(p->query.terms, query->terms, query->n_terms * sizeof *query->terms);
+    }
     for (uint32_t i = 0; i < n; ++i) {
         gx_plan_bind_ids(&p->plans[i], &p->query, ix->parts->parts[i].ix, ids + i, n,
                          terms + (size_t)i * query->n_terms);
@@ -486,6 +494,28 @@ static gx_status match_parts(gx_mask ***out, const gx_part_engines *e, const gx_
     return st;
 }
 
+/* The plan of a text, if its terms are few; else *few is false. */
+static gx_status plan_few_terms(gx_plan *out, bool *few, const gx_index *ix, const gx_query *q,
+                                const gx_query_options *opt, gx_error *err)
+{
+    const term_ids parts = {.parts = ix->parts};
+    const gx_collection_stats stats = {.n_docs = ix->n_docs, .avgdl = ix->avgdl, .max_tf = find_max_tf, .user = &parts};
+    gx_text_terms t;
+    gx_status st = gx_text_terms_find(&t, few, ix, q->text, q->len, err);
+    if (st != GX_OK || !*few)
+        return st;
+    for (uint32_t i = 0; i < t.n; ++i)
+        t.terms[i].unit = ix->impact_unit;
+    gx_query_plan query = {.opt = *opt, .op = opt->op, .n_terms = t.n, .n_unknown = t.n_unknown, .terms = t.terms};
+    if ((st = gx_query_plan_weigh(&query, &stats, err)) != GX_OK)
+        return st;
+    gx_plan plan = gx_query_plan_summary(&query, ix);
+    st = bind_parts(&plan.parts, ix, &query, false, plan.op == GX_OP_AND_OR ? GX_OP_AND : plan.op, t.ids, err);
+    if (st == GX_OK)
+        *out = plan;
+    return st;
+}
+
 gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *e, const gx_index *whole,
                        const gx_query *q, const gx_query_options *opt, gx_error *err)
 {
@@ -494,6 +524,20 @@ gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *
         gx_boolean *none;
         *matches = NULL;
         return gx_plan_query(out, &none, ix->parts->parts[0].ix, q, opt, err);
+    }
+    if (e->n == 1 && !e->shard && q->kind == GX_QUERY_TEXT && !(opt->approximate > 0)) {
+        *matches = NULL;
+        const gx_status of_text = gx_plan_make_live(out, ix, q->text, q->len, opt, err);
+        if (of_text == GX_OK)
+            out->coarse_bounds = true;
+        return of_text;
+    }
+    if (q->kind == GX_QUERY_TEXT) {
+        bool few;
+        *matches = NULL;
+        const gx_status of_text = plan_few_terms(out, &few, ix, q, opt, err);
+        if (of_text != GX_OK || few)
+            return of_text;
     }
     term_ids ids = {.parts = ix->parts, .unit = ix->impact_unit, .max = FEW_IDS / ix->parts->n};
     const gx_collection_stats stats = {.n_docs = gx_index_n_docs(ix),
@@ -516,7 +560,7 @@ gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *
         return st;
     }
     gx_plan plan = gx_query_plan_summary(&query, ix);
-    st = bind_parts(&plan.parts, ix, &query, plan.op == GX_OP_AND_OR ? GX_OP_AND : plan.op,
+    st = bind_parts(&plan.parts, ix, &query, true, plan.op == GX_OP_AND_OR ? GX_OP_AND : plan.op,
                     ids.many ? ids.many : ids.few, err);
     free(ids.many);
     if (st == GX_OK && b)
@@ -816,7 +860,7 @@ static gx_status rebind(gx_part_plans **out, const gx_index *ix, const gx_query_
         gx_parts_find_ids(ix->parts, copy.terms[i].term, copy.terms[i].len, ids + (size_t)i * ix->parts->n);
     }
     if (st == GX_OK)
-        st = bind_parts(out, ix, &copy, op, ids, err);
+        st = bind_parts(out, ix, &copy, true, op, ids, err);
     free(ids);
     return st;
 }

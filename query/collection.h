@@ -19,11 +19,13 @@
 #include "query/exec.h"
 #include "query/joined_parts.h"
 #include "query/session.h"
+#include "query/text_terms.h"
 
 /* A plan's part for each part of the collection. */
 typedef struct gx_part_plans {
     const gx_index *ix; /* the collection */
     gx_query_plan query;
+    bool own_terms; /* query's terms are freed with it; else they lie behind the plans */
     uint32_t n;
     gx_plan plans[]; /* [n], each with the operator of the whole, but AND for GX_OP_AND_OR */
 } gx_part_plans;
@@ -44,9 +46,9 @@ typedef struct gx_part_engines {
     gx_joined_parts *joined; /* what the parts of ix are, or NULL: those of the collection */
     gx_engine **engines;     /* [n] */
     gx_mask **live;          /* [n], NULL where all documents of the part are live */
-    bool single;       /* there is one part, all live: plans of terms are that part's own, without gx_part_plans */
-    char *description; /* of GPUs over which the parts are spread; NULL: that of any part's engine */
-    uint32_t n_opened; /* sessions so far; atomic */
+    bool single; /* there is one part, all live: plans of terms are that part's own, without gx_part_plans */
+    char *description;           /* of GPUs over which the parts are spread; NULL: that of any part's engine */
+    uint32_t n_opened;           /* sessions so far; atomic */
 } gx_part_engines;
 
 /* Open an engine on each part; those of parts that `old` has are shared (NULL: none). With
@@ -66,9 +68,9 @@ gx_status gx_part_masks_both(gx_mask ***out, const gx_part_engines *e, gx_mask *
                              gx_error *err);
 void gx_part_masks_close(gx_mask **masks, uint32_t n); /* accepts NULL */
 
-/* The plan of a query, which has parts unless it is one of e->single; and of a boolean query that needs
- * it the masks of what matches among the documents of `mask` (NULL: all); *matches is NULL where no
- * mask is needed. whole: the collection, of which filters are. Statuses of gx_engine_plan. */
+/* The plan of a query, which has parts unless it is one of e->single or a text on one part; of a boolean
+ * query that needs it the masks of what matches among the documents of `mask` (NULL: all); *matches is NULL
+ * where no mask is needed. whole: the collection, of which filters are. Statuses of gx_engine_plan. */
 gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *e, const gx_index *whole,
                        const gx_query *q, const gx_query_options *opt, gx_error *err);
 

@@ -318,6 +318,8 @@ gx_status gx_engine_warm_lists(gx_engine *en, const uint32_t *counts, gx_error *
 
 uint64_t gx_engine_missing_bytes(const gx_engine *en, const gx_plan *plan)
 {
+    if (!plan->parts && en->parts && plan->terms) /* a plan of the only part */
+        en = en->parts->engines[en->parts->range.begin];
     if (!plan->parts)
         return en->ops->missing_bytes && en->state ? en->ops->missing_bytes(en->state, plan) : 0;
     uint64_t bytes = 0;

@@ -37,6 +37,8 @@ typedef struct staged_terms {
 
 typedef struct term_bag {
     const gx_index *ix;
+    const gx_index *whole; /* whose statistics count: ix, or a collection whose only part ix is */
+    const gx_part *part;   /* that part; NULL: ix counts whole */
     uint32_t n;
     bag_item items[BAG_MAX];
     staged_terms staged;
@@ -90,10 +92,16 @@ static bool bag_add(term_bag *g, uint64_t key, double qtf)
     return true;
 }
 
+static inline uint32_t live_df(const term_bag *g, uint32_t id)
+{
+    return g->part ? gx_part_df(g->part, id) : g->ix->lists[id].df;
+}
+
 /* Add a term with the hash of its bytes; id UINT32_MAX: it is unknown. */
 static bool bag_add_term(term_bag *g, uint32_t id, uint64_t hash)
 {
-    return bag_add(g, id != UINT32_MAX ? id : hash | UNKNOWN_TERM, 1);
+    const bool known = id != UINT32_MAX && live_df(g, id);
+    return bag_add(g, known ? id : hash | UNKNOWN_TERM, 1);
 }
 
 /* Look up the staged terms, and add them. */
@@ -193,20 +201,30 @@ static gx_scorer norm_of(const scorer *s, double avgdl)
     return (gx_scorer){(float)(s->k1 * (1 - s->b)), (float)(s->k1 * s->b / avgdl), s->preset->lossy};
 }
 
+/* The greatest tf of a list, of live documents. */
+static uint32_t live_max_tf(const term_bag *g, uint32_t list)
+{
+    size_t len;
+    if (!g->part)
+        return gx_index_max_tf(g->ix, list);
+    const char *term = gx_strings_get(&g->ix->terms, list, &len);
+    return gx_parts_max_tf(g->whole->parts, term, len);
+}
+
 /* Weights of plan->terms, which are sorted, and everything that depends on them. */
-static void compute_weights(gx_plan *plan, const gx_index *ix, const gx_query_options *opt)
+static void compute_weights(gx_plan *plan, const term_bag *g, const gx_query_options *opt)
 {
     const scorer s = scorer_of(opt);
     double weights[GX_MAX_TERMS], total = 0;
     for (uint32_t i = 0; i < plan->n_terms; ++i) {
         const gx_plan_term *t = &plan->terms[i];
-        weights[i] = weight_of(&s, ix->n_docs, t->df, t->qtf) * gx_index_unit(ix, t->list);
-        total += most_of(&s, weights[i], s.preset->linear ? gx_index_max_tf(ix, t->list) : 1);
+        weights[i] = weight_of(&s, g->whole->n_docs, t->df, t->qtf) * gx_index_unit(g->ix, t->list);
+        total += most_of(&s, weights[i], s.preset->linear ? live_max_tf(g, t->list) : 1);
     }
     plan->exponent = scale_exponent(total);
     for (uint32_t i = 0; i < plan->n_terms; ++i)
         plan->terms[i].w = scaled(&s, weights[i], plan->exponent);
-    plan->norm = norm_of(&s, ix->avgdl);
+    plan->norm = norm_of(&s, g->whole->avgdl);
 }
 
 /* Impacts are parts of scores already: only a linear scorer sums them up as they are. */
@@ -254,7 +272,7 @@ static void settle_op(gx_plan *plan)
 static gx_status make_from_bag(gx_plan *out, term_bag *g, const gx_query_options *opt, gx_error *err)
 {
     const gx_index *ix = g->ix;
-    gx_plan plan = empty_plan(ix, opt);
+    gx_plan plan = empty_plan(g->whole, opt);
     const gx_status st = check_scorer(opt, ix, err);
     if (st != GX_OK)
         return st;
@@ -273,10 +291,15 @@ static gx_status make_from_bag(gx_plan *out, term_bag *g, const gx_query_options
     for (uint32_t i = 0; i < plan.n_terms; ++i) {
         const uint32_t id = (uint32_t)g->items[i].key;
         assert(id < ix->n_terms);
-        plan.terms[i] = (gx_plan_term){.list = id, .df = ix->lists[id].df, .qtf = g->items[i].qtf};
+        plan.terms[i] = (gx_plan_term){.list = id, .df = live_df(g, id), .qtf = g->items[i].qtf};
     }
     sort_terms(plan.terms, plan.n_terms);
-    compute_weights(&plan, ix, opt);
+    compute_weights(&plan, g, opt);
+    if (g->part) { /* the engines read whole lists */
+        for (uint32_t i = 0; i < plan.n_terms; ++i)
+            plan.terms[i].df = ix->lists[plan.terms[i].list].df;
+        sort_terms(plan.terms, plan.n_terms);
+    }
     *out = plan;
     return GX_OK;
 }
@@ -306,24 +329,44 @@ gx_status gx_query_options_check(const gx_query_options *opt, const gx_index *ix
     return st == GX_OK ? check_scorer(opt, ix, err) : st;
 }
 
+static gx_status make_from_text(gx_plan *out, term_bag *g, const char *text, size_t len, const gx_query_options *opt,
+                                gx_error *err)
+{
+    const gx_status st = gx_analyze(g->ix->analyzer, text, len, take_term, g);
+    if (st != GX_OK)
+        return gx_fail(err, st, "cannot analyse a query of %zu bytes: %s", len, gx_status_name(st));
+    bag_add_staged(g); /* make_from_bag refuses too many terms */
+    return make_from_bag(out, g, opt, err);
+}
+
 gx_status gx_plan_make(gx_plan *out, const gx_index *ix, const char *text, size_t len, const gx_query_options *opt,
                        gx_error *err)
 {
     term_bag g;
-    g.ix = ix;
+    g.ix = g.whole = ix;
+    g.part = NULL;
     g.n = g.staged.n = g.staged.n_bytes = 0;
-    const gx_status st = gx_analyze(ix->analyzer, text, len, take_term, &g);
-    if (st != GX_OK)
-        return gx_fail(err, st, "cannot analyse a query of %zu bytes: %s", len, gx_status_name(st));
-    bag_add_staged(&g); /* make_from_bag refuses too many terms */
-    return make_from_bag(out, &g, opt, err);
+    return make_from_text(out, &g, text, len, opt, err);
+}
+
+gx_status gx_plan_make_live(gx_plan *out, const gx_index *collection, const char *text, size_t len,
+                            const gx_query_options *opt, gx_error *err)
+{
+    term_bag g;
+    assert(collection->parts && collection->parts->n == 1);
+    g.part = collection->parts->parts;
+    g.ix = g.part->ix;
+    g.whole = collection;
+    g.n = g.staged.n = g.staged.n_bytes = 0;
+    return make_from_text(out, &g, text, len, opt, err);
 }
 
 gx_status gx_plan_make_ids(gx_plan *out, const gx_index *ix, const uint32_t *ids, const uint32_t *qtf, uint32_t n,
                            const gx_query_options *opt, gx_error *err)
 {
     term_bag g;
-    g.ix = ix;
+    g.ix = g.whole = ix;
+    g.part = NULL;
     g.n = 0;
     for (uint32_t i = 0; i < n && bag_add(&g, ids[i], qtf ? qtf[i] : 1); ++i)
         ;
@@ -445,7 +488,7 @@ static void merge_terms(gx_query_plan *q, uint32_t n, const gx_collection_stats 
 }
 
 /* The same sums in the same order as compute_weights's, so that equal queries have equal scores. */
-static gx_status weigh_query(gx_query_plan *q, const gx_collection_stats *stats, gx_error *err)
+gx_status gx_query_plan_weigh(gx_query_plan *q, const gx_collection_stats *stats, gx_error *err)
 {
     const scorer s = scorer_of(&q->opt);
     double weights[GX_MAX_TERMS], total = 0;
@@ -486,7 +529,7 @@ gx_status gx_query_plan_make(gx_query_plan *out, const gx_weighted_term *terms, 
         bytes += terms[i].len;
     }
     merge_terms(&q, n, stats);
-    st = q.n_terms + q.n_unknown > GX_MAX_TERMS ? too_many_terms(err) : weigh_query(&q, stats, err);
+    st = q.n_terms + q.n_unknown > GX_MAX_TERMS ? too_many_terms(err) : gx_query_plan_weigh(&q, stats, err);
     if (st != GX_OK)
         gx_query_plan_free(&q);
     else

@@ -140,6 +140,9 @@ gx_status gx_query_options_check(const gx_query_options *opt, const struct gx_in
  * Thread-safe. */
 gx_status gx_plan_make(gx_plan *out, const struct gx_index *ix, const char *text, size_t len,
                        const gx_query_options *opt, gx_error *err);
+/* The same for a collection of one part: the lists are the part's, the statistics those of its live documents. */
+gx_status gx_plan_make_live(gx_plan *out, const struct gx_index *collection, const char *text, size_t len,
+                            const gx_query_options *opt, gx_error *err);
 /* The same from term ids (< n_terms of the index; repetitions add up), qtf each (NULL: 1); for logs
  * of term numbers and tests. */
 gx_status gx_plan_make_ids(gx_plan *out, const struct gx_index *ix, const uint32_t *ids, const uint32_t *qtf,
@@ -153,6 +156,8 @@ void gx_plan_free(gx_plan *plan); /* before the engine of own_mask is closed */
 gx_status gx_query_plan_make(gx_query_plan *out, const gx_weighted_term *terms, uint32_t n,
                              const gx_collection_stats *stats, const gx_query_options *opt, gx_error *err);
 void gx_query_plan_free(gx_query_plan *q);
+/* Find the weights, exponent and norm of a plan that has all else. GX_EUSAGE: the sum of all weights as above. */
+gx_status gx_query_plan_weigh(gx_query_plan *q, const gx_collection_stats *stats, gx_error *err);
 /* gx_plan_bind, but for terms (room for [q->n_terms]), which stay the caller's, and with the term
  * ids known: ids[t.number * stride], UINT32_MAX where the index lacks term t. */
 void gx_plan_bind_ids(gx_plan *out, const gx_query_plan *q, const struct gx_index *ix, const uint32_t *ids,
