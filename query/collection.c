@@ -37,11 +37,17 @@ static uint64_t share_of(uint64_t memory, uint64_t none, uint64_t part_bytes, ui
     return share == none ? share + 1 : share;
 }
 
-/* The engine that old has on this file, one holder more. */
-static gx_engine *find_engine(const gx_part_engines *old, const gx_index *part)
+static const uint64_t *live_words(const gx_part *part)
+{
+    return part->deletes && part->deletes->n_deleted ? part->deletes->live : NULL;
+}
+
+/* The engine that old has on this part's file, one holder more. It may have been opened when fewer documents were
+ * deleted, but not when others were. */
+static gx_engine *find_engine(const gx_part_engines *old, const gx_part *part)
 {
     for (uint32_t i = old ? old->range.begin : 0; old && i < old->range.end; ++i)
-        if (gx_engine_index(old->engines[i]) == part)
+        if (gx_engine_index(old->engines[i]) == part->ix && gx_engine_has_kept(old->engines[i], live_words(part)))
             return gx_engine_share(old->engines[i]);
     return NULL;
 }
@@ -141,13 +147,17 @@ static gx_status open_engines(gx_part_engines *e, const gx_engine_options *opt, 
     placement p = {0};
     gx_status st = GX_OK;
     for (uint32_t i = e->range.begin; i < e->range.end; ++i)
-        e->engines[i] = find_engine(old, e->ix->parts->parts[i].ix);
+        e->engines[i] = find_engine(old, &e->ix->parts->parts[i]);
     if (spread && !place_parts(&p, e, opt))
         return gx_fail(err, GX_ENOMEM, "no memory for the engines of %u parts", e->n);
     for (uint32_t i = e->range.begin; i < e->range.end && st == GX_OK; ++i) {
         const gx_engine_options own = options_of_part(e, i, opt, spread ? &p : NULL);
-        if (!e->engines[i])
-            st = gx_engine_open_with(&e->engines[i], e->ix->parts->parts[i].ix, &own, gpu, err);
+        if (e->engines[i])
+            continue;
+        const gx_part *part = &e->ix->parts->parts[i];
+        st = gx_engine_open_with(&e->engines[i], part->ix, &own, gpu, err);
+        if (st == GX_OK && live_words(part))
+            gx_engine_keep(e->engines[i], part->deletes->live);
     }
     if (st == GX_OK && spread && !(e->description = describe_devices(e, opt, &p)))
         st = gx_fail(err, GX_ENOMEM, "no memory for the engines of %u parts", e->n);
@@ -167,9 +177,9 @@ static gx_status open_live(gx_part_engines *e, gx_error *err)
 {
     gx_status st = GX_OK;
     for (uint32_t i = e->range.begin; i < e->range.end && st == GX_OK; ++i) {
-        const gx_deletes *d = e->ix->parts->parts[i].deletes;
-        if (d && d->n_deleted)
-            st = gx_mask_open(&e->live[i], e->engines[i], d->live, err);
+        const uint64_t *live = live_words(&e->ix->parts->parts[i]);
+        if (live)
+            st = gx_mask_open(&e->live[i], e->engines[i], live, err);
     }
     return st;
 }

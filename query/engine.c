@@ -293,6 +293,17 @@ gx_engine *gx_engine_share(gx_engine *en)
     return en;
 }
 
+void gx_engine_keep(gx_engine *en, const uint64_t *words)
+{
+    if (en->ops == &gx_executor_cpu)
+        gx_cpu_state_keep(en->state, words);
+}
+
+bool gx_engine_has_kept(const gx_engine *en, const uint64_t *words)
+{
+    return en->ops != &gx_executor_cpu || gx_cpu_state_has_kept(en->state, words);
+}
+
 const gx_index *gx_engine_index(const gx_engine *en)
 {
     return en->ix;

@@ -61,6 +61,10 @@ typedef struct gx_executor {
 } gx_executor;
 
 extern const gx_executor gx_executor_cpu;
+/* Of a state of the CPU's: documents that the masks of all plans leave out (cpu/lists.h): keep the others, before the
+ * first workspace is opened; whether all documents of words (NULL: of the index) are kept. */
+void gx_cpu_state_keep(void *state, const uint64_t *words);
+bool gx_cpu_state_has_kept(const void *state, const uint64_t *words);
 extern const gx_executor gx_executor_cuda; /* where built with CUDA (GX_CUDA) */
 
 /* Several GPUs, each of which has the index whole: opened by gx_replicas_open, on opt->n_devices > 1

@@ -19,6 +19,12 @@ gx_status gx_engine_plan(gx_plan *out, gx_engine *en, const gx_query *q, const g
 /* One holder more, who closes it too. */
 gx_engine *gx_engine_share(gx_engine *en);
 
+/* All plans that the engine is to run have masks that allow none but these documents, words[ceil(n_docs / 64)]; en
+ * has no parts and no sessions yet. Whether such an engine is good for masks that allow others, too (NULL: for plans
+ * without one). */
+void gx_engine_keep(gx_engine *en, const uint64_t *words);
+bool gx_engine_has_kept(const gx_engine *en, const uint64_t *words);
+
 const gx_index *gx_engine_index(const gx_engine *en);
 int gx_engine_device(const gx_engine *en); /* the number of its GPU, or of its first; of no meaning on the CPU */
 

@@ -33,7 +33,7 @@ uint32_t gx_cpu_first_threshold(const gx_cpu_searcher *s, const gx_plan *plan, d
         ++q;
     for (uint32_t i = 0; q < GX_CPU_N_KTH && i < plan->n_terms; ++i) {
         const gx_cpu_bounds *b = s->order[i]->bounds;
-        const double impact = s->selection.any ? impact_of_rank(b, rank) : b->kth[q];
+        const double impact = s->guesses ? impact_of_rank(b, rank) : b->kth[q];
         const double least = (double)s->order[i]->w * impact / s->params_slack - 1;
         if (least > threshold)
             threshold = (uint32_t)least;

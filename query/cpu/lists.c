@@ -46,6 +46,8 @@ struct gx_cpu_lists {
     gx_cpu_params *params;
     /* [n_docs] exact, and lossy. Copies in huge pages, since searches read them at random places */
     uint32_t *lens[2];
+    uint64_t *kept; /* [ceil(n_docs / 64)] a bit a document; NULL: all are. Constant */
+    uint32_t n_kept;
     arena_chunk *chunks; /* the first one has the room that is left */
 };
 
@@ -240,6 +242,7 @@ gx_status gx_cpu_lists_open(gx_cpu_lists **out, const gx_index *ix, const gx_cpu
     for (uint32_t i = 0; i < N_MAP_LOCKS; ++i)
         pthread_mutex_init(&ls->map_locks[i], NULL);
     ls->ix = ix;
+    ls->n_kept = ix->n_docs;
     ls->kernels = kernels;
     ls->maps = calloc((size_t)ix->n_terms + 1, sizeof *ls->maps);
     if (!ls->maps) {
@@ -273,7 +276,41 @@ void gx_cpu_lists_close(gx_cpu_lists *ls)
     for (uint32_t i = 0; i < N_MAP_LOCKS; ++i)
         pthread_mutex_destroy(&ls->map_locks[i]);
     pthread_mutex_destroy(&ls->lock);
+    free(ls->kept);
     free(ls);
+}
+
+/* Documents 64 w to 64 w + 63 that the index has. */
+static uint64_t all_of(const gx_cpu_lists *ls, size_t w)
+{
+    const size_t left = ls->ix->n_docs - 64 * w;
+    return left < 64 ? (UINT64_C(1) << left) - 1 : UINT64_MAX;
+}
+
+bool gx_cpu_lists_keep(gx_cpu_lists *ls, const uint64_t *words)
+{
+    const size_t n = ((size_t)ls->ix->n_docs + 63) / 64;
+    if (!(ls->kept = malloc((n + 1) * sizeof *ls->kept)))
+        return false;
+    ls->n_kept = 0;
+    for (size_t w = 0; w < n; ++w) {
+        ls->kept[w] = words[w] & all_of(ls, w);
+        ls->n_kept += (uint32_t)__builtin_popcountll(ls->kept[w]);
+    }
+    return true;
+}
+
+bool gx_cpu_lists_have_kept(const gx_cpu_lists *ls, const uint64_t *words)
+{
+    uint64_t others = 0;
+    for (size_t w = 0; ls->kept && 64 * w < ls->ix->n_docs; ++w)
+        others |= (words ? words[w] & all_of(ls, w) : all_of(ls, w)) & ~ls->kept[w];
+    return others == 0;
+}
+
+uint32_t gx_cpu_lists_n_kept(const gx_cpu_lists *ls)
+{
+    return ls->n_kept;
 }
 
 uint64_t gx_cpu_lists_map_bytes(const gx_cpu_lists *ls)
@@ -426,6 +463,15 @@ static void find_kth(gx_cpu_bounds *b, const part_classes *classes, uint32_t df)
     }
 }
 
+/* Documents that are not kept have no part. */
+static void leave_out(const gx_cpu_lists *ls, uint32_t *docids, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; ++i) {
+        if (docids[i] < ls->ix->n_docs && !(ls->kept[docids[i] / 64] >> docids[i] % 64 & 1))
+            docids[i] = UINT32_MAX;
+    }
+}
+
 static gx_cpu_bounds *make_bounds(const gx_cpu_lists *ls, const gx_cpu_params *p, uint32_t term,
                                   gx_cpu_scratch *scratch)
 {
@@ -443,6 +489,8 @@ static gx_cpu_bounds *make_bounds(const gx_cpu_lists *ls, const gx_cpu_params *p
     for (uint32_t j = 0; j < l.n_blocks; ++j) {
         const uint32_t n = gx_cpu_decode_docids(ls->kernels, &l, j, scratch->docids);
         gx_list_decode_tfs(&l, j, scratch->tfs);
+        if (ls->kept)
+            leave_out(ls, scratch->docids, n);
         const float most =
             ls->kernels->parts(scratch->docids, scratch->tfs, n, &lengths, scratch->parts, &b->blocks[j].min_K);
         b->blocks[j].most = most * (1 + 0x1p-21f); /* two roundings may lower a part */

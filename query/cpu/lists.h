@@ -9,7 +9,7 @@
  *               before each 64 documents
  *   bounds      belong to one scorer (c0, c1, lossy): the greatest tf / (tf + K) of the list and of
  *               each block, the least K of each block, and the 1st, 10th, 100th, 1,000th and
- *               10,000th greatest tf / (tf + K)
+ *               10,000th greatest tf / (tf + K); of the documents that are kept
  *
  * Maps and ranks are kept within a budget. query/derived.h plans which lists have them.
  */
@@ -47,6 +47,13 @@ typedef struct gx_cpu_params gx_cpu_params;
 gx_status gx_cpu_lists_open(gx_cpu_lists **out, const gx_index *ix, const gx_cpu_kernels *kernels, uint64_t map_memory,
                             gx_error *err);
 void gx_cpu_lists_close(gx_cpu_lists *ls);
+
+/* Keep those of the documents that have bits in words [ceil(n_docs / 64)]: the mask of each plan that uses the lists
+ * allows no others, and bounds are of these alone. Before all other calls. false: no memory, and all are kept. */
+bool gx_cpu_lists_keep(gx_cpu_lists *ls, const uint64_t *words);
+/* Whether all documents of words, NULL: of the index, are kept. Thread-safe. */
+bool gx_cpu_lists_have_kept(const gx_cpu_lists *ls, const uint64_t *words);
+uint32_t gx_cpu_lists_n_kept(const gx_cpu_lists *ls); /* how many are; n_docs unless some are not */
 
 uint64_t gx_cpu_lists_map_bytes(const gx_cpu_lists *ls); /* of maps and ranks that are made */
 /* The bytes that the budget leaves for other tables once all planned maps and ranks are made. */

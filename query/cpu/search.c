@@ -723,10 +723,18 @@ static gx_status run_search(gx_cpu_searcher *s, const gx_plan *plan, bool all, u
     return st;
 }
 
-/* The share of the documents that the selection allows. */
+/* The share of the documents that are kept (lists.h) that the selection allows. */
 static double allowed_share(const gx_cpu_searcher *s)
 {
-    return (double)(s->selection.allowed ? s->selection.allowed : 1) / s->ix->n_docs;
+    const uint32_t n = gx_cpu_lists_n_kept(s->lists), allowed = s->selection.allowed ? s->selection.allowed : 1;
+    return allowed < n ? (double)allowed / n : 1;
+}
+
+/* Whether the selection allows fewer documents than are kept, so that a k-th greatest impact says nothing for sure. */
+static bool leaves_out(const gx_cpu_searcher *s)
+{
+    return s->selection.filter || s->selection.n_masks > 1 ||
+           (s->selection.any && s->selection.allowed < gx_cpu_lists_n_kept(s->lists));
 }
 
 /* Search from a threshold that is likely. If fewer than k documents reach it, what is known must do; if that
@@ -736,8 +744,9 @@ static gx_status run_searches(gx_cpu_searcher *s, const gx_plan *plan, bool all,
 {
     const uint32_t known = gx_cpu_known_threshold(plan, all);
     const double share = allowed_share(s);
+    s->guesses = leaves_out(s);
     uint32_t first = all ? known : gx_cpu_first_threshold(s, plan, share);
-    s->least_share = s->selection.any && first > known ? plan->k / gx_cpu_likely_rank(plan->k, share) : 0;
+    s->least_share = s->guesses && first > known ? plan->k / gx_cpu_likely_rank(plan->k, share) : 0;
     gx_status st = run_search(s, plan, all, k, first, hits, err);
     if (st == GX_OK && s->misjudged) {
         const uint32_t next = gx_cpu_first_threshold(s, plan, (s->n_allowed + 1.0) / s->n_read);
@@ -745,7 +754,7 @@ static gx_status run_searches(gx_cpu_searcher *s, const gx_plan *plan, bool all,
         s->least_share = 0;
         st = open_cursors(s, plan, GX_OP_OR) ? run_search(s, plan, all, k, first, hits, err) : no_memory(plan, err);
     }
-    if (st == GX_OK && s->selection.any && hits->n < k && first > known) {
+    if (st == GX_OK && s->guesses && hits->n < k && first > known) {
         s->least_share = 0;
         st = open_cursors(s, plan, all ? GX_OP_AND : GX_OP_OR) ? run_search(s, plan, all, k, known, hits, err)
                                                                : no_memory(plan, err);

@@ -77,6 +77,7 @@ typedef struct gx_cpu_searcher {
      * (0: the threshold is known); postings that have been read, and those that it allows. */
     double least_share;
     uint32_t n_read, n_allowed;
+    bool guesses;                      /* the plan's first threshold is likely, not known */
     bool misjudged;                    /* too few: the search ends, and begins again with a lower threshold */
     uint32_t n_probed;                 /* blocks of which these were counted */
     uint32_t n_early;                  /* clauses of the selection's program that are asked while a block is read */

@@ -53,6 +53,16 @@ static gx_status cpu_prepare_index(void **out, const gx_index *ix, const gx_engi
     return GX_OK;
 }
 
+void gx_cpu_state_keep(void *state, const uint64_t *words)
+{
+    (void)gx_cpu_lists_keep(((cpu_prepared_index *)state)->lists, words); /* without memory bounds are less close */
+}
+
+bool gx_cpu_state_has_kept(const void *state, const uint64_t *words)
+{
+    return gx_cpu_lists_have_kept(((const cpu_prepared_index *)state)->lists, words);
+}
+
 static const char *cpu_describe(const void *state)
 {
     return ((const cpu_prepared_index *)state)->words;
