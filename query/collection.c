@@ -24,6 +24,7 @@ void gx_part_engines_close(gx_part_engines *e)
     for (uint32_t i = 0; e->engines && i < e->n; ++i)
         gx_engine_close(e->engines[i]);
     free(e->engines);
+    gx_spares_close(e->spares);
     free(e->description);
     gx_joined_parts_close(e->joined);
     free(e);
@@ -156,6 +157,8 @@ static gx_status open_engines(gx_part_engines *e, const gx_engine_options *opt, 
             continue;
         const gx_part *part = &e->ix->parts->parts[i];
         st = gx_engine_open_with(&e->engines[i], part->ix, &own, gpu, err);
+        if (st == GX_OK)
+            gx_engine_keep_spares(e->engines[i], e->spares);
         if (st == GX_OK && live_words(part))
             gx_engine_keep(e->engines[i], part->deletes->live);
     }
@@ -245,6 +248,8 @@ gx_status gx_part_engines_open(gx_part_engines **out, const gx_index *ix, const 
     if (e->joined)
         e->range = gx_joined_parts_range(e->joined);
     e->shard = opt->shard;
+    e->spares = old ? gx_spares_share(old->spares) : gx_spares_open();
+    gx_spares_begin_commit(e->spares);
     e->n = e->ix->parts->n;
     e->engines = calloc(e->n, sizeof *e->engines);
     e->live = calloc(e->n, sizeof *e->live);

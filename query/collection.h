@@ -19,6 +19,7 @@
 #include "query/exec.h"
 #include "query/joined_parts.h"
 #include "query/session.h"
+#include "query/spare_workspaces.h"
 #include "query/text_terms.h"
 
 /* A plan's part for each part of the collection. */
@@ -47,6 +48,7 @@ typedef struct gx_part_engines {
     gx_engine **engines;     /* [n] */
     gx_mask **live;          /* [n], NULL where all documents of the part are live */
     bool single; /* there is one part, all live: plans of terms are that part's own, without gx_part_plans */
+    gx_spare_workspaces *spares; /* of the engines' sessions, shared with those of other commits; may be NULL */
     char *description;           /* of GPUs over which the parts are spread; NULL: that of any part's engine */
     uint32_t n_opened;           /* sessions so far; atomic */
 } gx_part_engines;

@@ -213,6 +213,7 @@ void gx_engine_close(gx_engine *en)
         en->ops->release_index(en->state);
     if (en->cpu_prepared_index)
         gx_executor_cpu.release_index(en->cpu_prepared_index);
+    gx_spares_close(en->spares);
     for (uint32_t i = 0; i < en->n_pairs; ++i)
         gx_pair_thresholds_free(en->pairs[i]);
     gx_result_cache_close(en->cache);
@@ -302,6 +303,11 @@ void gx_engine_keep(gx_engine *en, const uint64_t *words)
 bool gx_engine_has_kept(const gx_engine *en, const uint64_t *words)
 {
     return en->ops != &gx_executor_cpu || gx_cpu_state_has_kept(en->state, words);
+}
+
+void gx_engine_keep_spares(gx_engine *en, gx_spare_workspaces *spares)
+{
+    en->spares = gx_spares_share(spares);
 }
 
 const gx_index *gx_engine_index(const gx_engine *en)

@@ -13,6 +13,7 @@
 #include "query/mask.h"
 #include "query/pairs.h"
 #include "query/result_cache.h"
+#include "query/spare_workspaces.h"
 
 #define GX_MAX_PAIR_TABLES 64u /* tables of pair thresholds: a scorer, k1, b and k each */
 
@@ -32,9 +33,10 @@ struct gx_engine {
     gx_result_cache *cache;                        /* NULL: none */
     pthread_mutex_t pairs_lock;                    /* held while pairs are made */
     gx_filter_cache *filters;
-    pthread_mutex_t lock;     /* of what follows */
-    void *cpu_prepared_index; /* the CPU engine that stands in when a GPU chosen by AUTO fails; NULL until then */
-    gx_error fallback;        /* why it does; GX_OK: it does not */
+    gx_spare_workspaces *spares; /* of a part of a collection; NULL: its sessions' workspaces are not kept */
+    pthread_mutex_t lock;        /* of what follows */
+    void *cpu_prepared_index;    /* the CPU engine that stands in when a GPU chosen by AUTO fails; NULL until then */
+    gx_error fallback;           /* why it does; GX_OK: it does not */
 };
 
 /* Whether a CPU makes good the failure st of the engine's executor: it is a GPU's, and the caller

@@ -58,6 +58,11 @@ typedef struct gx_executor {
      * engine reads it; counts[n] are of no meaning then. GX_ENOMEM, GX_ECUDA, GX_ECANCELLED. */
     gx_status (*count_matches)(void *exec, const gx_plan *plans, uint32_t n, const gx_facet_ordinals *const *facets,
                                uint32_t n_facets, gx_match_counts *counts, bool *counted, gx_error *err);
+    /* Part an idle workspace from its state, which may be released then: only attach and workspace_close may follow.
+     * false: it can only be closed, which is still the caller's to do. NULL: no workspace can be parted. */
+    bool (*workspace_detach)(void *exec);
+    /* Make such a workspace one of another state on the same GPU. Any status but GX_OK: it can only be closed. */
+    gx_status (*workspace_attach)(void *exec, void *state, gx_error *err);
 } gx_executor;
 
 extern const gx_executor gx_executor_cpu;

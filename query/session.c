@@ -56,7 +56,7 @@ void gx_session_close(gx_session *s)
         return;
     gx_part_sessions_close(s->parts);
     if (s->exec)
-        s->en->ops->workspace_close(s->exec);
+        gx_spares_give(s->en->spares, s->en->ops, s->en->opt.device, s->exec);
     if (s->cpu_workspace)
         gx_executor_cpu.workspace_close(s->cpu_workspace);
     gx_counter_close(s->counter);
@@ -114,7 +114,7 @@ gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err)
     s->batch.wide = s->passes.wide = gx_index_is_wide(en->ix);
     gpu.text[0] = 0;
     gx_status st = en->parts ? gx_part_sessions_open(&s->parts, en->parts, err)
-                             : en->ops->workspace_open(&s->exec, en->state, &gpu);
+                             : gx_spares_take(en->spares, en->ops, en->opt.device, en->state, &s->exec, &gpu);
     if (st != GX_OK && !en->parts) {
         s->exec = NULL;
         st = gx_engine_can_fall_back(en, st) ? fall_back_to_cpu(s, &gpu, err) : gx_fail(err, st, "%s", gpu.text);

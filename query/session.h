@@ -25,6 +25,10 @@ gx_engine *gx_engine_share(gx_engine *en);
 void gx_engine_keep(gx_engine *en, const uint64_t *words);
 bool gx_engine_has_kept(const gx_engine *en, const uint64_t *words);
 
+struct gx_spare_workspaces; /* spare_workspaces.h */
+/* Workspaces of sessions on the engine, which no session is on yet, are kept and taken there. */
+void gx_engine_keep_spares(gx_engine *en, struct gx_spare_workspaces *spares);
+
 const gx_index *gx_engine_index(const gx_engine *en);
 int gx_engine_device(const gx_engine *en); /* the number of its GPU, or of its first; of no meaning on the CPU */
 

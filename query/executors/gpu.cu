@@ -19,20 +19,29 @@ struct gpu_workspace {
     match_space matches;         /* all 0 until it is used */
     taat_space *ding2009;        /* NULL until it is used */
     gx_residency_reader *reader; /* NULL: the index has no pool of lists */
+    int device;
+    bool failed;            /* a run has failed: what a search begins with may not be as it should */
+    memory_budget detached; /* what session.memory counts in while session.s is NULL */
 };
+
+static void close_reader(gpu_workspace *x)
+{
+    if (x->reader)
+        gx_residency_reader_close(x->session.s->payload.cache, x->reader);
+    x->reader = NULL;
+}
 
 static void cuda_workspace_close(void *exec)
 {
     gpu_workspace *x = (gpu_workspace *)exec;
     if (!x)
         return;
-    (void)cudaSetDevice(x->session.s->device);
+    (void)cudaSetDevice(x->device);
     close_small_batches(&x->session, &x->small_batches);
     close_batches(&x->session, &x->batches);
     close_matches(&x->session.memory, &x->matches);
     taat_close(&x->session.memory, x->ding2009);
-    if (x->reader)
-        gx_residency_reader_close(x->session.s->payload.cache, x->reader);
+    close_reader(x);
     (void)cudaGetLastError();
     free(x->session.retries);
     free(x);
@@ -48,6 +57,7 @@ static gx_status cuda_workspace_open(void **out, void *state, gx_error *err)
     if (!x)
         return gx_fail(err, GX_ENOMEM, "no memory for a GPU session");
     x->session.s = s;
+    x->device = s->device;
     x->session.memory = {&s->budget, &x->session.calls, 0, 0};
     gx_status st = open_batches(&x->session, &x->batches, err);
     if (st == GX_OK)
@@ -59,6 +69,47 @@ static gx_status cuda_workspace_open(void **out, void *state, gx_error *err)
         return st;
     }
     *out = x;
+    return GX_OK;
+}
+
+static bool cuda_workspace_detach(void *exec)
+{
+    gpu_workspace *x = (gpu_workspace *)exec;
+    gpu_prepared_index *s = x->session.s;
+    (void)cudaSetDevice(x->device);
+    stop_lingering(s);
+    const bool idle = small_batches_end(&x->small_batches) && batches_end(&x->batches);
+    if (x->failed || !idle)
+        return false;
+    close_matches(&x->session.memory, &x->matches); /* of a grid that suits the index's codec */
+    taat_close(&x->session.memory, x->ding2009);
+    x->ding2009 = NULL;
+    close_reader(x);
+    budget_give(&s->budget, x->session.memory.device);
+    x->detached = {x->session.memory.device, x->session.memory.device};
+    x->session.memory.budget = &x->detached;
+    x->session.s = NULL;
+    return true;
+}
+
+static gx_status cuda_workspace_attach(void *exec, void *state, gx_error *err)
+{
+    gpu_workspace *x = (gpu_workspace *)exec;
+    gpu_prepared_index *s = (gpu_prepared_index *)state;
+    if (s->device != x->device || !small_batches_suit(&x->small_batches, s->ix))
+        return gx_fail(err, GX_ENOTFOUND, "the workspace is one for another index");
+    gx_residency_reader *reader = NULL;
+    if (s->payload.cache && !(reader = gx_residency_reader_open(s->payload.cache)))
+        return gx_fail(err, GX_ENOMEM, "no memory for a GPU session");
+    const gx_status st = budget_take(&s->budget, "a session", x->session.memory.device, err);
+    if (st != GX_OK) {
+        if (reader)
+            gx_residency_reader_close(s->payload.cache, reader);
+        return st;
+    }
+    x->reader = reader;
+    x->session.s = s;
+    x->session.memory.budget = &s->budget;
     return GX_OK;
 }
 
@@ -190,6 +241,7 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
         stop_lingering(s);
     if (st == GX_OK)
         st = taat_run(&x->ding2009, s, &session->memory, &pb, n, err);
+    x->failed = x->failed || st != GX_OK;
     end_uses(x);
     __atomic_fetch_sub(&s->running, 1, __ATOMIC_RELAXED);
     if (work)
@@ -250,6 +302,7 @@ static gx_status cuda_count_matches(void *exec, const gx_plan *plans, uint32_t n
     stop_lingering(x->session.s);
     begin_uses(x, plans, n, NULL);
     const gx_status st = run_matches(x->session.s, &x->session.memory, &x->matches, &r, counted, err);
+    x->failed = x->failed || st != GX_OK;
     end_uses(x);
     return st;
 }
@@ -272,4 +325,6 @@ extern "C" const gx_executor gx_executor_cuda = {
     cuda_missing_bytes,
     cuda_facet_ordinals,
     cuda_count_matches,
+    cuda_workspace_detach,
+    cuda_workspace_attach,
 };

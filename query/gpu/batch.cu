@@ -37,6 +37,14 @@ void close_batches(gpu_session *x, batch_space *b)
     session_free_pinned(&x->memory, (void **)&b->pinned.base, b->pinned.bytes);
 }
 
+bool batches_end(batch_space *b)
+{
+    bool good = true;
+    for (sub_batch &p : b->sub_batches)
+        good = cudaStreamSynchronize(p.stream) == cudaSuccess && good;
+    return good;
+}
+
 static gx_status open_sub_batch(sub_batch *p, gx_error *err)
 {
     p->requests = (described_request *)malloc(MAX_QUERIES * sizeof *p->requests);

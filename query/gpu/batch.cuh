@@ -23,6 +23,8 @@ struct batch_space {
 
 gx_status open_batches(gpu_session *x, batch_space *b, gx_error *err);
 void close_batches(gpu_session *x, batch_space *b);
+/* Wait until the GPU does nothing more for the session. false: it has failed. */
+bool batches_end(batch_space *b);
 
 /* Answer requests[n], except those that are in x->retries afterwards. */
 gx_status run_batch(gpu_session *x, batch_space *b, const plan_batch *pb, const request *requests, uint32_t n,

@@ -7,12 +7,27 @@ constexpr int UNSET = 0xff; /* value of each byte of an answer before the GPU wr
 
 /* ---- room ---- */
 
+static uint64_t count_candidates(const gx_index *ix)
+{
+    return MEDIUM_BATCH * (uint64_t)(ix->n_docs < SMALL_BATCH_CANDIDATES ? ix->n_docs : SMALL_BATCH_CANDIDATES);
+}
+
+bool small_batches_suit(const small_batch_space *b, const gx_index *ix)
+{
+    return b->candidate_room == count_candidates(ix);
+}
+
+bool small_batches_end(small_batch_space *b)
+{
+    b->lingers = false;
+    return cudaStreamSynchronize(b->p.stream) == cudaSuccess;
+}
+
 gx_status open_small_batches(gpu_session *x, small_batch_space *b, gx_error *err)
 {
     sub_batch *p = &b->p;
     session_memory *m = &x->memory;
-    const uint32_t n_docs = x->s->ix->n_docs;
-    b->candidate_room = MEDIUM_BATCH * (uint64_t)(n_docs < SMALL_BATCH_CANDIDATES ? n_docs : SMALL_BATCH_CANDIDATES);
+    b->candidate_room = count_candidates(x->s->ix);
     p->requests = (described_request *)malloc(MEDIUM_BATCH * sizeof *p->requests);
     p->queries = (gpu_query *)malloc(MEDIUM_BATCH * sizeof *p->queries);
     p->terms = (gpu_term *)malloc(MEDIUM_BATCH * SHORT_QUERY_TERMS * sizeof *p->terms);
@@ -40,7 +55,8 @@ void close_small_batches(gpu_session *x, small_batch_space *b)
 {
     sub_batch *p = &b->p;
     session_memory *m = &x->memory;
-    stop_lingering(x->s);
+    if (x->s)
+        stop_lingering(x->s);
     if (p->stream) {
         (void)cudaStreamSynchronize(p->stream);
         (void)cudaStreamDestroy(p->stream);

@@ -27,6 +27,11 @@ struct small_batch_space {
 gx_status open_small_batches(gpu_session *x, small_batch_space *b, gx_error *err);
 void close_small_batches(gpu_session *x, small_batch_space *b);
 
+/* Wait until the GPU does nothing more for the session; no kernel of it lingers. false: it has failed. */
+bool small_batches_end(small_batch_space *b);
+/* Whether the room is that for another index. */
+bool small_batches_suit(const small_batch_space *b, const gx_index *ix);
+
 /* Returns whether the requests can go as a small or medium batch. */
 bool is_small_batch(gpu_session *x, const gx_plan *plans, const request *requests, uint32_t n);
 

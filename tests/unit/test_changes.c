@@ -14,7 +14,7 @@
 #include "query/session.h"
 #include "tests/support/test.h"
 
-enum { MOST_WORDS = 40, VOCABULARY = 90, N_QUERIES = 12, N_ENGINES = 7 };
+enum { MOST_WORDS = 40, VOCABULARY = 90, N_QUERIES = 12, N_ENGINES = 7, MOST_TEXT = 512 };
 
 typedef struct model_doc {
     uint64_t id, seed; /* of its text */
@@ -33,6 +33,7 @@ typedef struct sequence {
     gx_collection *writer;
     gx_index *ix; /* a commit that is open, NULL: none */
     gx_engine *engines[N_ENGINES];
+    gx_session *sessions[N_ENGINES]; /* which follow the commits */
     uint32_t n_checks;
 } sequence;
 
@@ -205,7 +206,7 @@ static void same_statistics(const sequence *s, const gx_index *a, const gx_index
 }
 
 /* A query of any kind. */
-static void make_query(uint64_t *r, char text[128], gx_weighted_term terms[4], char words[4][8], gx_query *q)
+static void make_query(uint64_t *r, char text[MOST_TEXT], gx_weighted_term terms[4], char words[4][8], gx_query *q)
 {
     const uint32_t n = 1 + below(r, 4), kind = below(r, 4);
     char *p = text;
@@ -217,6 +218,8 @@ static void make_query(uint64_t *r, char text[128], gx_weighted_term terms[4], c
         terms[i] =
             (gx_weighted_term){words[i], strlen(words[i]), ldexpf((float)(1 + below(r, 1000)), (int)below(r, 12) - 8)};
     }
+    for (uint32_t more = kind == 0 && below(r, 6) == 0 ? 20 + below(r, 80) : 0; more; --more) /* of many terms, too */
+        p += sprintf(p, "w%02u ", below(r, VOCABULARY + 3));
     *q = (gx_query){.size = sizeof *q, .text = text, .len = strlen(text), .terms = terms, .n_terms = n};
     q->kind = kind == 1 ? GX_QUERY_BOOLEAN : kind == 2 ? GX_QUERY_TERMS : GX_QUERY_TEXT;
 }
@@ -225,7 +228,7 @@ static void make_query(uint64_t *r, char text[128], gx_weighted_term terms[4], c
 static void answer(const sequence *s, gx_engine *en, const gx_query *query, gx_query_options o, const uint64_t *words,
                    const char *filter, gx_results *out)
 {
-    gx_session *session;
+    gx_session *session = NULL, *own = NULL;
     gx_mask *mask = NULL;
     gx_filter *f = NULL;
     gx_error err = {0};
@@ -235,7 +238,11 @@ static void answer(const sequence *s, gx_engine *en, const gx_query *query, gx_q
     if (filter)
         check(gx_filter_open(&f, gx_engine_index(en), filter, strlen(filter), NULL, &err), &err, s, filter);
     two[0].filter = f;
-    check(gx_session_open(&session, en, &err), &err, s, "session");
+    for (int e = 0; e < N_ENGINES && !session; ++e)
+        session = en == s->engines[e] ? s->sessions[e] : NULL;
+    if (!session)
+        check(gx_session_open(&own, en, &err), &err, s, "session");
+    session = own ? own : session;
     if (words)
         check(gx_mask_open(&mask, en, words, &err), &err, s, "mask");
     o.mask = mask;
@@ -254,7 +261,7 @@ static void answer(const sequence *s, gx_engine *en, const gx_query *query, gx_q
     free(scores);
     gx_filter_close(f);
     gx_mask_close(mask);
-    gx_session_close(session);
+    gx_session_close(own);
 }
 
 /* The words of a filter, or of a random set of documents; NULL: all. */
@@ -289,7 +296,7 @@ static void same_answers(const sequence *s, const gx_index *a, const gx_index *b
     for (uint32_t i = 0; i < N_QUERIES; ++i) {
         gx_query_options o = GX_QUERY_OPTIONS;
         gx_weighted_term terms[4];
-        char text[128], words[4][8];
+        char text[MOST_TEXT], words[4][8];
         gx_query q;
         make_query(&r, text, terms, words, &q);
         o.op = q.kind == GX_QUERY_BOOLEAN ? GX_OP_OR : (gx_op)below(&r, 3);
@@ -341,11 +348,37 @@ static void same_answers(const sequence *s, const gx_index *a, const gx_index *b
 static void close_reader(sequence *s)
 {
     for (int e = 0; e < N_ENGINES; ++e) {
+        gx_session_close(s->sessions[e]);
         gx_engine_close(s->engines[e]);
+        s->sessions[e] = NULL;
         s->engines[e] = NULL;
     }
     gx_index_close(s->ix);
     s->ix = NULL;
+}
+
+/* The engine's session goes on with the one that is open now: a new one, which is opened first or last. */
+static void follow(sequence *s, int e, bool first)
+{
+    gx_session *old = s->sessions[e];
+    gx_error err = {0};
+    s->sessions[e] = NULL;
+    if (!first)
+        gx_session_close(old);
+    if (s->engines[e])
+        check(gx_session_open(&s->sessions[e], s->engines[e], &err), &err, s, "session");
+    if (first)
+        gx_session_close(old);
+}
+
+/* An engine of a later commit can be opened on an earlier one again, whose answers stay what they were. */
+static void go_back(const sequence *s, gx_engine *later, const gx_index *ix, gx_engine *en, uint64_t r)
+{
+    gx_engine *back;
+    gx_error err = {0};
+    check(gx_engine_reopen(&back, later, ix, &err), &err, s, "an earlier commit");
+    same_answers(s, ix, ix, back, en, r);
+    gx_engine_close(back);
 }
 
 /* The last commit, parts and engines shared with what is open. */
@@ -383,6 +416,9 @@ static void reload(sequence *s)
             check(gx_engine_reopen(&s->engines[e], old, ix, &err), &err, s, "engine");
         else if (gx_engine_open(&s->engines[e], ix, &o, &err) != GX_OK && o.kind == GX_ENGINE_CPU)
             fail_msg("seed %llu: %s", (unsigned long long)s->seed, err.text);
+        if (old && below(&s->random, 4) == 0)
+            go_back(s, s->engines[e], s->ix, old, gx_random_next(&s->random));
+        follow(s, e, below(&s->random, 2));
         gx_engine_close(old);
     }
     gx_index_close(s->ix);
