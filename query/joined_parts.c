@@ -12,6 +12,9 @@
  * which takes some tenths of a second. */
 #define SMALL_POSTINGS (UINT64_C(8) << 20)
 #define MAX_PROCESSORS 16u
+#define MAX_THREADS 64u
+/* When an engine is opened again, queries are being answered: of so many processors one joins. */
+#define PROCESSORS_A_LATER_THREAD 4u
 /* Parts of which more than one in so many documents is deleted are written without them: when an
  * engine is opened, and when one is opened again. */
 #define FIRST_DELETED_SHARE 64u
@@ -99,7 +102,8 @@ typedef struct joining {
     gx_part *parts; /* [n_parts] of the view */
     uint32_t n_parts;
     uint32_t n_indexes; /* joined ones, where nothing is joined yet */
-    bool needed;        /* want of room is an error */
+    uint32_t n_threads;
+    bool needed; /* want of room is an error */
 } joining;
 
 /* The parts [first, first + run->n) are searched as run->ix. Takes run's references. */
@@ -130,7 +134,7 @@ static gx_status join_run(joining *to, uint32_t first, uint32_t n, gx_error *err
     gx_status st = run.was ? gx_collection_slice(&slice, collection, first, n, err)
                            : gx_fail(err, GX_ENOMEM, "no memory for %u parts", n);
     if (st == GX_OK)
-        st = gx_index_join(&run.ix, slice, err);
+        st = gx_index_join(&run.ix, slice, to->n_threads, err);
     gx_index_close(slice);
     if (st == GX_OK)
         return append_run(to, &run, first, err);
@@ -138,10 +142,16 @@ static gx_status join_run(joining *to, uint32_t first, uint32_t n, gx_error *err
     return st;
 }
 
-static uint64_t small_postings(void)
+/* Of the machine, at most so many. */
+static uint32_t count_processors(uint32_t most)
 {
     const long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return SMALL_POSTINGS * (n < 1 ? 1 : n > MAX_PROCESSORS ? MAX_PROCESSORS : (uint64_t)n);
+    return n < 1 ? 1 : n > most ? most : (uint32_t)n;
+}
+
+static uint64_t small_postings(void)
+{
+    return SMALL_POSTINGS * count_processors(MAX_PROCESSORS);
 }
 
 /* How many parts from the first on are small together; 1 where the first alone is not. */
@@ -264,8 +274,14 @@ static gx_status append_all(joining *to, gx_part_range range, const gx_joined_pa
 gx_status gx_joined_parts_open(gx_joined_parts **out, const gx_index *collection, gx_part_range range,
                                uint32_t n_indexes, const gx_joined_parts *old, bool needed, gx_error *err)
 {
-    const uint32_t n = collection->parts->n;
-    joining to = {collection, calloc(1, sizeof *to.j), calloc(n, sizeof *to.parts), 0, n_indexes, needed};
+    const uint32_t n = collection->parts->n, threads = count_processors(MAX_THREADS),
+                   later = (threads + PROCESSORS_A_LATER_THREAD - 1) / PROCESSORS_A_LATER_THREAD;
+    joining to = {.collection = collection,
+                  .j = calloc(1, sizeof *to.j),
+                  .parts = calloc(n, sizeof *to.parts),
+                  .n_indexes = n_indexes,
+                  .n_threads = old ? later : threads,
+                  .needed = needed};
     *out = NULL;
     if (to.j)
         to.j->runs = calloc(n, sizeof *to.j->runs);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/grow.h"
 #include "engine/parallel.h"
@@ -281,10 +280,9 @@ gx_status gx_join_lists(const gx_index *collection, gx_writer *w, const gx_join_
     return st;
 }
 
-static gx_status write_joined(const gx_index *collection, gx_writer *w, gx_error *err)
+static gx_status write_joined(const gx_index *collection, gx_writer *w, uint32_t n_threads, gx_error *err)
 {
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    const gx_join_options o = {.n_threads = processors < 1 ? 1 : processors > 64 ? 64 : (uint32_t)processors};
+    const gx_join_options o = {.n_threads = n_threads};
     gx_status st = add_documents(collection->parts, w, err);
     if (st == GX_OK)
         st = gx_join_lists(collection, w, &o, err);
@@ -296,7 +294,7 @@ static gx_status write_joined(const gx_index *collection, gx_writer *w, gx_error
     return st;
 }
 
-gx_status gx_index_join(gx_index **out, const gx_index *collection, gx_error *err)
+gx_status gx_index_join(gx_index **out, const gx_index *collection, uint32_t n_threads, gx_error *err)
 {
     gx_writer_options o = GX_WRITER_OPTIONS;
     gx_writer *w = NULL;
@@ -316,7 +314,7 @@ gx_status gx_index_join(gx_index **out, const gx_index *collection, gx_error *er
         st = gx_writer_open(&w, path, &o, err);
     if (st == GX_OK) {
         gx_writer_keep_unnamed(w);
-        st = write_joined(collection, w, err);
+        st = write_joined(collection, w, n_threads, err);
     }
     if (st == GX_OK && !(unnamed = gx_writer_unnamed_path(w)))
         st = gx_fail(err, GX_ENOMEM, "out of memory");

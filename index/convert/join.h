@@ -24,8 +24,8 @@ typedef struct gx_join_options {
  * the deletes leave), GX_ECANCELLED, GX_EIO, GX_ENOMEM. */
 gx_status gx_join_lists(const gx_index *collection, gx_writer *w, const gx_join_options *o, gx_error *err);
 
-/* Join the live documents of a collection, with as many threads as there are processors. The file
- * lies in $TMPDIR or /tmp and is gone when *out is closed. GX_ECORRUPT, GX_EIO, GX_ENOMEM. */
-gx_status gx_index_join(gx_index **out, const gx_index *collection, gx_error *err);
+/* Join the live documents of a collection, with n_threads >= 1. The file lies in $TMPDIR or /tmp and is
+ * gone when *out is closed. GX_ECORRUPT, GX_EIO, GX_ENOMEM. */
+gx_status gx_index_join(gx_index **out, const gx_index *collection, uint32_t n_threads, gx_error *err);
 
 #endif
