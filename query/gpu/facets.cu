@@ -386,14 +386,15 @@ gx_status run_matches(gpu_prepared_index *s, session_memory *m, match_space *spa
     if (!jobs)
         return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", r->n);
     gx_status st = GX_OK;
-    uint32_t first_count = 0;
-    for (uint32_t f = 0, n; f < r->n_facets && st == GX_OK && *counted; f += n) {
+    uint32_t first_count = 0, f = 0, n;
+    do { /* once without facets, too: the matches are counted */
         match_run run = {s, m, space, r, f, first_count, {}, {}, {}};
         n = r->n_facets - f < MAX_FACETS ? r->n_facets - f : MAX_FACETS;
         describe_facets(&run, n);
         st = count_plans(&run, jobs, counted, err);
         first_count += run.begin[n];
-    }
+        f += n;
+    } while (f < r->n_facets && st == GX_OK && *counted);
     free(jobs);
     return st;
 }
