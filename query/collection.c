@@ -514,7 +514,8 @@ static gx_status plan_few_terms(gx_plan *out, bool *few, const gx_index *ix, con
                                 const gx_query_options *opt, gx_error *err)
 {
     const term_ids parts = {.parts = ix->parts};
-    const gx_collection_stats stats = {.n_docs = ix->n_docs, .avgdl = ix->avgdl, .max_tf = find_max_tf, .user = &parts};
+    const gx_collection_stats stats = {
+        .n_docs = gx_index_n_docs(ix), .avgdl = ix->avgdl, .max_tf = find_max_tf, .user = &parts};
     gx_text_terms t;
     gx_status st = gx_text_terms_find(&t, few, ix, q->text, q->len, err);
     if (st != GX_OK || !*few)

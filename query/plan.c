@@ -218,7 +218,7 @@ static void compute_weights(gx_plan *plan, const term_bag *g, const gx_query_opt
     double weights[GX_MAX_TERMS], total = 0;
     for (uint32_t i = 0; i < plan->n_terms; ++i) {
         const gx_plan_term *t = &plan->terms[i];
-        weights[i] = weight_of(&s, g->whole->n_docs, t->df, t->qtf) * gx_index_unit(g->ix, t->list);
+        weights[i] = weight_of(&s, gx_index_n_docs(g->whole), t->df, t->qtf) * gx_index_unit(g->ix, t->list);
         total += most_of(&s, weights[i], s.preset->linear ? live_max_tf(g, t->list) : 1);
     }
     plan->exponent = scale_exponent(total);

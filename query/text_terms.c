@@ -43,7 +43,7 @@ static bool take(void *user, const char *term, size_t len, size_t begin, size_t 
     s->few = t->n < GX_FEW_TERMS && (t->n + 1) * n_parts <= GX_FEW_IDS;
     if (!s->few)
         return false;
-    const uint32_t df = gx_parts_find_ids(t->parts, term, len, ids);
+    const uint64_t df = gx_parts_find_ids(t->parts, term, len, ids);
     if (df == 0)
         return s->few = add_unknown(t, gx_hash(term, len));
     while (ids[part] == UINT32_MAX)
