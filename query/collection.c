@@ -740,7 +740,7 @@ static const gx_plan *plan_of_part(const gx_plan *plans, gx_part_plans *const *i
 /* How the plan of the whole is searched may have been changed since its parts' plans were made. */
 static void search_as(gx_plan *plan, const gx_plan *whole, const gx_parts *parts, uint32_t p)
 {
-    plan->prune = whole->prune;
+    plan->prune = plan->prune && whole->prune; /* bounds may not suit a part: gx_plan_bind */
     plan->algorithm = whole->algorithm;
     plan->recursion = whole->recursion;
     plan->threshold_factor = whole->threshold_factor;

@@ -269,6 +269,19 @@ static void settle_op(gx_plan *plan)
         plan->op = GX_OP_OR;
 }
 
+/* Bounds are of all documents of a list, also of deleted ones, and the scale is that of the live ones. Where a linear
+ * scorer's bounds do not fit into 32 bits therefore, all postings are scored. */
+static void check_bounds(gx_plan *plan, const gx_index *ix)
+{
+    double most = 0;
+    if (!gx_scorer_is_linear(plan->norm))
+        return;
+    for (uint32_t i = 0; i < plan->n_terms; ++i)
+        most += (double)plan->terms[i].w / GX_LINEAR_K * gx_index_max_tf(ix, plan->terms[i].list);
+    if (!(most < INT32_MAX))
+        plan->prune = false;
+}
+
 static gx_status make_from_bag(gx_plan *out, term_bag *g, const gx_query_options *opt, gx_error *err)
 {
     const gx_index *ix = g->ix;
@@ -299,6 +312,7 @@ static gx_status make_from_bag(gx_plan *out, term_bag *g, const gx_query_options
         for (uint32_t i = 0; i < plan.n_terms; ++i)
             plan.terms[i].df = ix->lists[plan.terms[i].list].df;
         sort_terms(plan.terms, plan.n_terms);
+        check_bounds(&plan, ix);
     }
     *out = plan;
     return GX_OK;
@@ -649,6 +663,7 @@ void gx_plan_bind_ids(gx_plan *out, const gx_query_plan *q, const gx_index *ix, 
     }
     settle_op(&plan);
     sort_terms(terms, plan.n_terms);
+    check_bounds(&plan, ix);
     *out = plan;
 }
 
@@ -680,6 +695,7 @@ gx_status gx_plan_bind(gx_plan *out, const gx_query_plan *q, const gx_index *ix,
     }
     settle_op(&plan);
     sort_terms(plan.terms, plan.n_terms);
+    check_bounds(&plan, ix);
     *out = plan;
     return GX_OK;
 }

@@ -422,9 +422,11 @@ static gx_status search_counted(gx_cpu_searcher *s, gx_cpu_block_max_state *b, c
 gx_status gx_cpu_block_max(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hits, bool *done, gx_error *err)
 {
     *done = false;
-    if (!s->params || memcmp(&s->norm, &plan->norm, sizeof s->norm) != 0) {
+    if (!s->params || s->coarse || memcmp(&s->norm, &plan->norm, sizeof s->norm) != 0) {
         s->params = gx_cpu_lists_params(s->lists, plan->norm);
+        s->params_slack = ROUNDING_SLACK;
         s->norm = plan->norm;
+        s->coarse = false;
     }
     if (!s->block_max && !(s->block_max = open_state(s)))
         return gx_fail(err, GX_ENOMEM, "no memory for the ranges of %u documents", s->ix->n_docs);

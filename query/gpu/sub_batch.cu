@@ -301,9 +301,9 @@ static gx_status find_tiles(gpu_session *x, gx_scorer norm, const bounds **out, 
  * more than SHORT_QUERY_TERMS lists are read by a slower kernel. */
 constexpr uint32_t TILED_TERMS_OF_WEIGHTS = SHORT_QUERY_TERMS + 1, TILED_TERMS_OF_BM25 = 16;
 
-/* What the searches of a short query of learned weights take in a batch, in us of a GPU that holds the lists,
- * fitted to measurements on an H200 (MEASURED.md, "Which queries of few learned weights are searched by
- * tiles?"). A tile takes time by `evenness` of the index, which says how many tiles are left out. */
+/* What the searches of a query of few learned weights, or of rare terms, take in a batch, in us of a GPU that
+ * holds the lists, fitted to measurements on an H200 (MEASURED.md, "Which queries of few learned weights are
+ * searched by tiles?"). A tile takes time by `evenness` of the index, which says how many tiles are left out. */
 struct search_costs {
     double list_query, list_term, list_posting, list_posting_term; /* lists at a time */
     double coarse; /* lists at a time: a posting of a list without a good map, for each further list */
@@ -343,11 +343,11 @@ static bool is_long(const gx_plan *plan, uint32_t n_docs)
     return n_postings >= n_docs / 4;
 }
 
-/* Lists at a time have means of their own for masks and filters. */
-static bool is_short(const gx_plan *plan)
+/* Whether it is reckoned which search is faster. Lists at a time have means of their own for masks and filters. */
+static bool is_compared(const gx_plan *plan, uint32_t n_docs)
 {
-    return gx_scorer_is_linear(plan->norm) && plan->n_terms >= 2 && plan->n_terms <= SHORT_QUERY_TERMS &&
-           plan->op == GX_OP_OR && !plan->mask && !plan->filter;
+    return gx_scorer_is_linear(plan->norm) && plan->n_terms >= 2 && plan->op == GX_OP_OR && !plan->mask &&
+           !plan->filter && !is_long(plan, n_docs);
 }
 
 bool tiles_are_faster(const gpu_prepared_index *s, const gx_plan *plan, uint32_t n_queries, float evenness)
@@ -366,7 +366,7 @@ gx_status choose_tiles(gpu_session *x, const gx_plan *plan, uint32_t n_queries, 
     *tiled = false;
     if (!plan->prune || plan->op == GX_OP_AND || (!is_auto && plan->algorithm != GX_ALGORITHM_BLOCK_MAX))
         return GX_OK;
-    const bool compares = is_auto && is_short(plan) && !x->s->payload.pinned;
+    const bool compares = is_auto && is_compared(plan, x->s->ix->n_docs) && !x->s->payload.pinned;
     if (is_auto && !(compares ? tiles_are_faster(x->s, plan, n_queries, 0) : is_long(plan, x->s->ix->n_docs)))
         return GX_OK;
     TRY_STATUS(find_tiles(x, plan->norm, &b, err));

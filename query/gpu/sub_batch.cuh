@@ -119,8 +119,8 @@ void describe_term(const gpu_prepared_index *s, const gx_plan_term *t, uint32_t 
  * description. GX_ENOMEM, GX_ECUDA. */
 gx_status choose_tiles(gpu_session *x, const gx_plan *plan, uint32_t n_queries, bool *tiled, gx_error *err);
 
-/* Whether an OR of 2 to SHORT_QUERY_TERMS learned weights, one of n_queries in the run, is likely to be found
- * sooner by tiles; evenness: as in bounds. */
+/* Whether an OR of two and more learned weights, one of n_queries in the run, is likely to be found sooner by
+ * tiles; evenness: as in bounds. */
 bool tiles_are_faster(const gpu_prepared_index *s, const gx_plan *plan, uint32_t n_queries, float evenness);
 
 /* Returns the most blocks that an item has. */

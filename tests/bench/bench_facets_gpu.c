@@ -225,7 +225,7 @@ static double count_on_cpu(bench *b, const row *w, counts *c, uint32_t n, uint64
         if (gx_count_any_and_all(counter, &b->plans[i], and? NULL : &any, and? &all : NULL, &err))
             die("count", &err);
         for (uint32_t g = 0; g < w->n; ++g) {
-            f[g] = (gx_facet_count){.facet = c->facets[g], .type = GX_ATTRIBUTE_INT};
+            f[g] = (gx_facet_count){.facet = c->facets[g], .type = GX_ATTRIBUTE_INT, .way = GX_FACET_BY_DOCUMENTS};
             if (gx_facet_count_add(&f[g], &b->s->ix, w->columns[g], (and? gx_counter_all : gx_counter_any)(counter),
                                    scratch, &err) ||
                 gx_facet_count_end(&f[g], &err))
@@ -243,7 +243,9 @@ static double count_on_cpu(bench *b, const row *w, counts *c, uint32_t n, uint64
             gx_facet_count_free(&f[g]);
         }
         if (!same) {
-            fprintf(stderr, "bench_facets_gpu: query %u, %s: GPU and CPU count differently\n", i, w->what);
+            fprintf(stderr,
+                    "bench_facets_gpu: query %u, %s: the GPU counts %llu matches, the CPU %llu, or groups differ\n", i,
+                    w->what, (unsigned long long)c->of[i].n_matches, (unsigned long long)(and? all : any));
             exit(1);
         }
     }

@@ -209,6 +209,7 @@ static void few_weights_are_searched_by_what_was_faster(void **)
         {8841823, 2, 10, 1, .66, true, true, false},      {8841823, 6, 10, 1, 1.9, true, true, false},
         {8841823, 4, 10, 1, 1.18, false, false, true},    {8841823, 6, 10, 1, 1.9, false, true, true},
         {8841823, 6, 1000, 1, 1.9, true, false, true},    {8841823, 2, 1000, 1, .66, true, true, false},
+        {8841823, 12, 10, 256, 3.07, true, false, true},  {8841823, 12, 1000, 256, 3.07, true, false, true},
         {1000000, 2, 10, 1024, .06, true, false, true},   {1000000, 6, 10, 1024, .21, true, false, true},
         {1000000, 2, 1000, 1024, .16, true, false, true}, {1000000, 6, 1000, 1024, .09, true, false, true},
         {1000000, 2, 10, 1024, .06, true, true, false},   {1000000, 3, 10, 1024, .08, true, true, false},
@@ -217,7 +218,7 @@ static void few_weights_are_searched_by_what_was_faster(void **)
     for (const auto &row : rows) {
         gx_index ix = {};
         gpu_prepared_index s = {};
-        gx_plan_term terms[SHORT_QUERY_TERMS] = {};
+        gx_plan_term terms[12] = {};
         gx_plan plan = {};
         list_aux aux = {};
         uint32_t aux_of = 0;
