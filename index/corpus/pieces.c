@@ -123,9 +123,8 @@ static bool open_next(gx_pieces *c)
         const gx_status st = gx_source_continue(s, &end, &c->pending);
         c->n_files += s->counts.files - files;
         s->counts.files = files;
-        s->counts.bad = bad; /* it is counted when its turn comes */
-        if (st)
-            c->pending.status = st;
+        s->counts.bad = bad;    /* it is counted when its turn comes */
+        c->pending.status = st; /* damage behind the first bytes is told of when these have been read */
         c->over = end || (st && st != GX_EINPUT);
         if (st || end)
             return false;

@@ -564,6 +564,16 @@ END
     cmp 1.told 4.told
 }
 
+@test "damage behind a first line without an end is told of once, by any number of threads" {
+    printf 'd1\tt\tx' | gzip >cut.tsv.gz
+    printf garbage >>cut.tsv.gz
+    for threads in 1 2 4; do
+        ask build -q -j "$threads" -f tsv --on-error=skip --force cut.tsv.gz -o x.gx
+        exits 0
+        [ "$(grep -c 'the rest of this file is lost' <<<"$stderr")" = 1 ]
+    done
+}
+
 @test "an archive with a damaged header is refused, and none of its members passed over" {
     command -v tar >/dev/null || skip "tar is not installed"
     mkdir d
