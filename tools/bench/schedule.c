@@ -232,6 +232,8 @@ static int simulate(const cli_args *a)
     curve curves[N_SIM_SYSTEMS] = {0};
     gx_error err = {0};
     const char *path = cli_text(a, "costs");
+    char *rest;
+    const unsigned long cpu_threads = strtoul(cli_text(a, "cpu-threads"), &rest, 10);
     int code = 0;
     if (path)
         code = read_costs(&t, path, cli_choice(a, "op"), (uint32_t)cli_count(a, "top"));
@@ -241,7 +243,7 @@ static int simulate(const cli_args *a)
                            .n_costs = t.n,
                            .n_queries = cli_count(a, "queries"),
                            .seed = cli_count(a, "seed"),
-                           .cpu_threads = (uint32_t)strtoul(cli_text(a, "cpu-threads"), NULL, 10),
+                           .cpu_threads = *rest || cpu_threads > 1024 ? 0 : (uint32_t)cpu_threads,
                            .batch = 1024,
                            .fixed = t.fixed,
                            .batch_wait = 25e3,
@@ -249,7 +251,8 @@ static int simulate(const cli_args *a)
                            .error = cli_number(a, "error") / 100};
     const int n = t.batches ? N_SIM_SYSTEMS : SIM_PARALLEL + 1;
     if (!code && !o.cpu_threads)
-        code = cli_usage(a, "--cpu-threads: a simulation needs a thread of the CPU");
+        code = cli_usage(a, "--cpu-threads=%s: a simulation needs one number, from 1 to 1,024",
+                         cli_text(a, "cpu-threads"));
     for (int s = 0; s < n && !code; ++s)
         if (draw_curve(&curves[s], (sim_system)s, &o, &err))
             code = cli_fail_error(&err);
