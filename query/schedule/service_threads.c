@@ -146,8 +146,8 @@ uint32_t gx_worker_take(gx_worker *w, double *ns)
         gx_service_change(s);
         gx_service_wake(s, GX_PROCESSOR_CPU, s->opt.cpu_threads);
         gx_service_wake(s, GX_PROCESSOR_GPU, 1);
-    } else if (n && w->p == GX_PROCESSOR_CPU && gx_service_has_work(s)) { /* and so on, one thread after the other */
-        gx_service_wake(s, GX_PROCESSOR_CPU, atomic_load(&s->n_polling[w->p]) + 1);
+    } else if (n && (w->p == GX_PROCESSOR_CPU ? gx_service_has_work(s) : atomic_load(&s->n_chunked) > 0)) {
+        gx_service_wake(s, w->p, atomic_load(&s->n_polling[w->p]) + 1); /* and so on, one thread after the other */
     }
     return n;
 }

@@ -275,15 +275,19 @@ for line in sys.stdin:
     mkfifo in
     "$GPUIDX" query here -q --engine=cpu -f tsv -k 1000 <in >out &
     exec 8>in
-    echo 'zebrafish' >&8
+    echo 'gpu' >&8
+    arrives() { # an answer; so the process has read its line
+        for _ in $(seq 300); do
+            grep -q "$1" out && return
+            sleep 0.1
+        done
+        return 1
+    }
+    arrives .
     printf '{"id":"new1","text":"a zebrafish"}\n' >new.jsonl
     "$GPUIDX" add -q here new.jsonl
     echo 'zebrafish' >&8
-    for _ in $(seq 100); do
-        grep -q new1 out && break
-        sleep 0.1
-    done
-    grep -q new1 out
+    arrives new1
     echo new1 >ids
     "$GPUIDX" delete -q here --ids ids
     echo 'zebrafish' >&8
