@@ -5,6 +5,7 @@
 
 #include "index/attribute_bins.h"
 #include "index/attribute_rows.h"
+#include "index/attribute_sets.h"
 
 #define RADIX_BITS 16u
 #define SLACK 16u /* docids behind the last that may be read */
@@ -177,6 +178,7 @@ static void free_order(gx_column_order *o)
         free(o->samples);
         free(o->codes);
         gx_column_bins_free(o->bins);
+        gx_column_sets_free(o->sets);
     }
     free(o);
 }

@@ -34,6 +34,7 @@ typedef struct gx_column_order {
     uint64_t *samples; /* sort keys of the values at every GX_SAMPLE_PLACES-th place; NULL: there are starts */
     struct gx_column_codes *codes; /* atomic; NULL until needed (attribute_codes.h) */
     struct gx_column_bins *bins;   /* atomic; likewise (attribute_bins.h) */
+    struct gx_column_sets *sets;   /* atomic; likewise (attribute_sets.h) */
     uint32_t **documents;          /* atomic; [n_starts], likewise: bits of the documents of common values */
     uint32_t n_documents;          /* atomic; of those that are not NULL, or under way */
     uint32_t docids[];             /* [n] by value, then by docid; 16 more may be read */

@@ -5,6 +5,7 @@
 #include "index/attribute_codes.h"
 #include "index/attribute_order.h"
 #include "index/attribute_rows.h"
+#include "index/attribute_sets.h"
 
 #define NOT_TESTED (GX_CPU_TESTS + 1) /* more tests than there can be */
 
@@ -49,10 +50,41 @@ static bool is_plain(const gx_filter *f, const gx_column *c)
     return !c->starts && !c->present && c->width <= 4 && (uint64_t)f->ix->n_docs * c->width <= INT32_MAX;
 }
 
+/* The sets of values that a range selects, in a column of several values. NULL: the sets are too many. *sets: all. */
+static const gx_set_table *find_sets(const gx_filter *f, const gx_filter_node *n, const gx_column_sets **sets)
+{
+    gx_column *c = &f->ix->columns[n->column];
+    uint64_t low, high;
+    *sets = c->starts && n->kind == GX_FILTER_RANGE ? gx_column_get_sets(f->ix, c) : NULL;
+    return *sets && gx_filter_range(c, n, &low, &high) ? gx_column_get_set_table(c, *sets, low, high) : NULL;
+}
+
 /* Whether the codes are there where they are needed. */
 static bool has_codes(const gx_filter *f, const gx_filter_node *n)
 {
-    return is_plain(f, &f->ix->columns[n->column]) || gx_column_get_codes(f->ix, &f->ix->columns[n->column]);
+    const gx_column_sets *sets;
+    return is_plain(f, &f->ix->columns[n->column]) || find_sets(f, n, &sets) ||
+           gx_column_get_codes(f->ix, &f->ix->columns[n->column]);
+}
+
+/* The test of a range by the number of the document's set of values, if sets have numbers. */
+static bool test_set(const gx_filter *f, const gx_filter_node *n, gx_cpu_test *t)
+{
+    const gx_column_sets *sets;
+    const gx_set_table *const table = find_sets(f, n, &sets);
+    if (!table)
+        return false;
+    t->form = GX_CPU_TEST_VALUE;
+    t->column = &f->ix->columns[n->column];
+    t->column_low = table->low;
+    t->column_high = table->high;
+    t->values = sets->numbers;
+    t->width = sizeof *sets->numbers;
+    t->table = table->bits;
+    t->inexact = sets->others;
+    t->more = GX_SET_OTHER;
+    t->share = share_of(table->n_docs, f->ix->n_docs);
+    return true;
 }
 
 /* The test of a range by the document's number; has_codes() is true. */
@@ -62,6 +94,8 @@ static outcome test_number(const gx_filter *f, const gx_filter_node *n, gx_cpu_t
     gx_code_range range;
     if (!gx_filter_range(c, n, &t->column_low, &t->column_high))
         return NONE;
+    if (test_set(f, n, t))
+        return SOME;
     if (is_plain(f, c)) {
         uint64_t begin = 0, end = f->ix->n_docs;
         const gx_column_order *order = __atomic_load_n(&c->order, __ATOMIC_ACQUIRE);
@@ -116,13 +150,23 @@ static outcome test_presence(const gx_filter *f, const gx_filter_node *n, gx_cpu
 
 #define LEAST_SET 3u /* conditions that a table of their numbers replaces */
 
-/* Whether a test by a table is exact: of values of 1 or 2 bytes, or of codes that are values. */
-static bool has_small_numbers(const gx_filter *f, const gx_column *c)
+/* Whether a test by a table is exact: of values of 1 or 2 bytes, of codes that are values, of numbers of all sets. */
+static bool has_small_numbers(const gx_filter *f, gx_column *c)
 {
     if (is_plain(f, c))
         return c->width <= 2;
-    const gx_column_codes *codes = c->starts ? NULL : gx_column_get_codes(f->ix, (gx_column *)(uintptr_t)c);
-    return codes && codes->of_values;
+    const gx_column_sets *sets = c->starts ? gx_column_get_sets(f->ix, c) : NULL;
+    const gx_column_codes *codes = c->starts ? NULL : gx_column_get_codes(f->ix, c);
+    return c->starts ? sets && !sets->others : codes && codes->of_values;
+}
+
+/* Whether a table has the node: a range of that column. */
+static bool is_in_set(const gx_filter *f, uint32_t node, uint32_t column)
+{
+    const gx_filter_node *n = &f->nodes[node];
+    const gx_column_sets *sets;
+    return n->kind == GX_FILTER_RANGE && n->column == column &&
+           (!f->ix->columns[column].starts || find_sets(f, n, &sets));
 }
 
 /* The column of the first condition of an OR, if LEAST_SET or more are ranges of it that a table can have;
@@ -133,14 +177,9 @@ static uint32_t column_of_set(const gx_filter *f, const gx_filter_node *n)
     for (uint32_t c = n->kind == GX_FILTER_OR ? n->first : UINT32_MAX; c != UINT32_MAX; c = f->nodes[c].next) {
         const gx_filter_node *child = &f->nodes[c];
         column = column == UINT32_MAX && child->kind == GX_FILTER_RANGE ? child->column : column;
-        n_ranges += child->kind == GX_FILTER_RANGE && child->column == column;
+        n_ranges += column != UINT32_MAX && is_in_set(f, c, column);
     }
     return n_ranges >= LEAST_SET && has_small_numbers(f, &f->ix->columns[column]) ? column : UINT32_MAX;
-}
-
-static bool is_in_set(const gx_filter *f, uint32_t node, uint32_t column)
-{
-    return f->nodes[node].kind == GX_FILTER_RANGE && f->nodes[node].column == column;
 }
 
 /* ---- the tree ---- */
@@ -203,8 +242,15 @@ static uint32_t add_ids(maker *m, const gx_filter_node *n, uint32_t met, uint32_
 
 static uint32_t make(maker *m, uint32_t i, uint32_t met, uint32_t unmet);
 
-static void set_bits(uint32_t *table, uint32_t first, uint32_t last)
+/* Add the numbers of a test to a table. */
+static void set_bits(uint32_t *table, const gx_cpu_test *t)
 {
+    const uint32_t first = t->low, last = t->low + t->span;
+    if (t->table) {
+        for (uint32_t w = 0; w < (UINT16_MAX + 1) / 32; ++w)
+            table[w] |= t->table[w];
+        return;
+    }
     for (uint32_t w = first / 32; w <= last / 32; ++w) {
         const uint32_t low = w == first / 32 ? first % 32 : 0, high = w == last / 32 ? last % 32 : 31;
         table[w] |= UINT32_MAX << low & UINT32_MAX >> (31 - high);
@@ -222,7 +268,7 @@ static uint32_t add_set(maker *m, const gx_filter_node *n, uint32_t column, uint
             continue;
         if (!set.values)
             memset(table, 0, (t.width == 1 ? UINT8_MAX + 1 : UINT16_MAX + 1) / 8);
-        set_bits(table, t.low, t.low + t.span);
+        set_bits(table, &t);
         t.share += set.share;
         set = t;
     }

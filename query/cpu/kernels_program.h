@@ -84,8 +84,11 @@ static inline bits meet_codes(const chunk *k, const gx_cpu_test *t, u32 v, bits 
 
 static inline bits meet_number(const gx_cpu_test *t, vec number, const u32 *docs, lanes of, bits m)
 {
-    if (t->table)
-        return m & ~v_none(v_gather(t->table, v_word(number), of), v_bit(number));
+    if (t->table) {
+        const bits met = m & ~v_none(v_gather(t->table, v_word(number), of), v_bit(number));
+        const bits unsure = t->inexact ? v_at_least(m, number, v_splat(t->more)) : 0;
+        return unsure ? met | look_up_values(t, docs, unsure) : met;
+    }
     const bits met = v_at_least(m, v_splat(t->span), v_sub(number, v_splat(t->low)));
     if (!t->inexact)
         return met;

@@ -1,14 +1,15 @@
 /* bench_search: time a query a thread on the engine of your choice, after checking its answers
  * against the exhaustive ones.
  *
- *   bench_search INDEX QUERIES [or|and|block-max] [k] [n_queries] [rounds] [map_memory] [TIMES|-] [X]
+ *   bench_search INDEX QUERIES[,QUERIES..] [or|and|block-max] [k] [n_queries] [rounds] [map_memory] [TIMES|-] [X]
  *
- * QUERIES: one a line; behind a tab its filter, of which no mask is kept. Prints, in microseconds of
- * processor time a query, the search of a plan that is ready, and the same from text, the plan and
- * the filter made and freed (each query's fastest round; their mean, p50, p95, p99); and what the
- * searches did. GX_CPU chooses the instruction set. TIMES: a file for each query's two fastest rounds,
- * a line each; -: none. X: a text of gx_approximate_read, of which the recall is told instead of what
- * is wrong.
+ * QUERIES: a file with a query a line; behind a tab its filter, of which no mask is kept. Prints, in
+ * microseconds of processor time a query, the search of a plan that is ready, and the same from text,
+ * the plan and the filter made and freed (each query's fastest round; their mean, p50, p95, p99); and
+ * what the searches did. Several files, of n_queries each, are timed in turn in each round: what else
+ * the machine does then slows all alike. GX_CPU chooses the instruction set. TIMES: a file for each
+ * query's two fastest rounds, a line each; -: none. X: a text of gx_approximate_read, of which the
+ * recall is told instead of what is wrong.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,47 +82,61 @@ static void open_query(query *q, const gx_index *ix, size_t len)
         die(&err);
 }
 
+/* The files, whose names are separated by commas, and what is known of them. */
+typedef struct query_set {
+    query *queries; /* [n] */
+    uint32_t n;
+    double *ready, *text; /* [n] the least time of all rounds, in microseconds, of the plan and from text */
+} query_set;
+
+#define MAX_SETS 64u
+
 /* The file's first n lines. */
-static query *read_queries(const char *path, const gx_index *ix, const gx_query_options *opt, uint32_t *n)
+static query_set read_queries(const char *path, const gx_index *ix, const gx_query_options *opt, uint32_t n)
 {
     gx_error err = {0};
     size_t cap = 0;
-    uint32_t got = 0;
+    query_set set = {calloc(n, sizeof(query)), 0, NULL, NULL};
     FILE *f = fopen(path, "r");
-    query *queries = calloc(*n, sizeof *queries);
-    if (!f || !queries) {
+    if (!f || !set.queries) {
         perror(path);
         exit(1);
     }
-    for (ssize_t len; got < *n && (cap = 0, len = getline(&queries[got].text, &cap, f)) >= 0; ++got) {
-        query *q = &queries[got];
+    for (ssize_t len; set.n < n && (cap = 0, len = getline(&set.queries[set.n].text, &cap, f)) >= 0; ++set.n) {
+        query *q = &set.queries[set.n];
         open_query(q, ix, (size_t)len);
         if (gx_plan_make(&q->plan, ix, q->text, q->len, opt, &err) != GX_OK)
             die(&err);
         q->plan.filter = q->filter;
     }
-    if (got < *n)
-        free(queries[got].text);
+    if (set.n < n)
+        free(set.queries[set.n].text);
     fclose(f);
-    *n = got;
-    return queries;
+    set.ready = malloc(2 * (size_t)(set.n + 1) * sizeof *set.ready);
+    if (!set.ready)
+        exit(1);
+    set.text = set.ready + set.n;
+    return set;
 }
 
-static void free_queries(query *queries, uint32_t n)
+static void free_queries(query_set *set)
 {
-    for (uint32_t i = 0; i < n; ++i) {
-        free(queries[i].text);
-        gx_plan_free(&queries[i].plan);
-        gx_filter_close(queries[i].filter);
+    for (uint32_t i = 0; i < set->n; ++i) {
+        free(set->queries[i].text);
+        gx_plan_free(&set->queries[i].plan);
+        gx_filter_close(set->queries[i].filter);
     }
-    free(queries);
+    free(set->queries);
+    free(set->ready);
 }
 
-static void write_times(const char *path, const double *ready, const double *text, uint32_t n)
+static void write_times(const char *path, const query_set *sets, uint32_t n_sets)
 {
     FILE *f = fopen(path, "w");
-    for (uint32_t i = 0; f && i < n; ++i)
-        fprintf(f, "%.3f %.3f\n", ready[i], text[i]);
+    for (uint32_t i = 0; f && i < n_sets; ++i) {
+        for (uint32_t q = 0; q < sets[i].n; ++q)
+            fprintf(f, "%.3f %.3f\n", sets[i].ready[q], sets[i].text[q]);
+    }
     if (!f || fclose(f)) {
         perror(path);
         exit(1);
@@ -159,16 +174,6 @@ static uint32_t count_wrong(gx_session *s, const query *queries, uint32_t n, uin
     return wrong;
 }
 
-/* Each query's least time of all rounds, in microseconds, to us [n]: of its plan, or
- * of its text where there is an index to plan with. */
-typedef struct timed_queries {
-    const query *queries; /* [n] */
-    uint32_t n;
-    int rounds;
-    const gx_index *ix; /* NULL: the queries' plans are run */
-    const gx_query_options *opt;
-} timed_queries;
-
 /* The plan of a query and its filter, both from text. */
 static void make_plan(gx_plan *out, const gx_index *ix, const query *q, const gx_query_options *opt)
 {
@@ -180,27 +185,32 @@ static void make_plan(gx_plan *out, const gx_index *ix, const query *q, const gx
     out->filter = filter;
 }
 
-static void time_queries(gx_session *s, const timed_queries *of, uint64_t *keys, double *us)
+/* What times queries: their plans, or with an index to plan with, their texts. */
+typedef struct timer {
+    gx_session *s;
+    const gx_index *ix;          /* NULL: the plans are run */
+    const gx_query_options *opt; /* of plans */
+    uint64_t *keys;              /* room for the answers of one query */
+    double clock;                /* what reading the clock costs, in seconds */
+} timer;
+
+/* One round of a file; us [n]: each query's least time of all rounds, in microseconds. */
+static void time_round(const timer *with, const query_set *set, bool first, double *us)
 {
-    const query *const queries = of->queries;
-    const gx_index *const ix = of->ix;
-    const double clock = clock_cost();
     gx_error err = {0};
-    for (int r = 0; r < of->rounds; ++r) {
-        for (uint32_t i = 0; i < of->n; ++i) {
-            gx_hits h = {keys, 0};
-            gx_plan made;
-            const double t = own_time();
-            if (ix)
-                make_plan(&made, ix, &queries[i], of->opt);
-            gx_session_run(s, ix ? &made : &queries[i].plan, 1, &h, &err);
-            if (ix) {
-                gx_filter_close((gx_filter *)(uintptr_t)made.filter);
-                gx_plan_free(&made);
-            }
-            const double took = 1e6 * (own_time() - t - clock);
-            us[i] = r && us[i] < took ? us[i] : took;
+    for (uint32_t i = 0; i < set->n; ++i) {
+        gx_hits h = {with->keys, 0};
+        gx_plan made;
+        const double t = own_time();
+        if (with->ix)
+            make_plan(&made, with->ix, &set->queries[i], with->opt);
+        gx_session_run(with->s, with->ix ? &made : &set->queries[i].plan, 1, &h, &err);
+        if (with->ix) {
+            gx_filter_close((gx_filter *)(uintptr_t)made.filter);
+            gx_plan_free(&made);
         }
+        const double took = 1e6 * (own_time() - t - with->clock);
+        us[i] = !first && us[i] < took ? us[i] : took;
     }
 }
 
@@ -215,6 +225,72 @@ static void print_times(const char *name, double *us, uint32_t n)
            us[n * 99 / 100], us[n - 1]);
 }
 
+static void print_checked(const char *path, const query_set *set, gx_session *s, uint64_t *keys, uint32_t k,
+                          const char *approximate, bool *ok)
+{
+    const double t = now();
+    uint64_t hits, found;
+    const uint32_t wrong = count_wrong(s, set->queries, set->n, k, keys, &hits, &found);
+    if (approximate)
+        printf("approximate %s, recall %.4f; ", approximate, hits ? (double)found / (double)hits : 1);
+    printf("%s: %u queries: %u wrong, %.1f hits a query; check %.1f s\n", path, set->n, wrong, (double)hits / set->n,
+           now() - t);
+    *ok = *ok && (approximate || !wrong);
+}
+
+/* Print what the searches of n_searches plans did. */
+static void print_stats(const gx_search_stats *before, const gx_search_stats *after, double n_searches)
+{
+    printf("  a query: %.0f postings, %.0f blocks, %.1f decoded, %.1f look-ups\n",
+           (double)(after->postings - before->postings) / n_searches,
+           (double)(after->blocks - before->blocks) / n_searches,
+           (double)(after->blocks_decoded - before->blocks_decoded) / n_searches,
+           (double)(after->lookups - before->lookups) / n_searches);
+}
+
+/* Time and print all files; returns whether all answers are right. */
+static bool bench(const gx_index *ix, gx_session *s, const gx_query_options *opt, char *const *argv, int argc)
+{
+    const uint32_t n = argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : 2000;
+    const int rounds = argc > 6 && atoi(argv[6]) > 0 ? atoi(argv[6]) : 5;
+    const char *const approximate = argc > 9 && !gx_query_options_are_exact(opt) ? argv[9] : NULL;
+    query_set sets[MAX_SETS];
+    const char *paths[MAX_SETS];
+    uint32_t n_sets = 0;
+    bool ok = true;
+    uint64_t *keys = malloc(2 * (size_t)opt->k * sizeof *keys);
+    if (!keys)
+        return false;
+    for (char *path = strtok(argv[2], ","); path && n_sets < MAX_SETS; path = strtok(NULL, ",")) {
+        paths[n_sets] = path;
+        sets[n_sets] = read_queries(path, ix, opt, n);
+        print_checked(path, &sets[n_sets++], s, keys, opt->k, approximate, &ok);
+    }
+    const timer plans = {s, NULL, opt, keys, clock_cost()}, texts = {s, ix, opt, keys, plans.clock};
+    const gx_search_stats before = *gx_session_stats(s);
+    double n_searches = 0;
+    for (int r = 0; r < rounds; ++r) {
+        for (uint32_t i = 0; i < n_sets; ++i)
+            time_round(&plans, &sets[i], r == 0, sets[i].ready);
+        for (uint32_t i = 0; i < n_sets; ++i)
+            time_round(&texts, &sets[i], r == 0, sets[i].text);
+        for (uint32_t i = 0; i < n_sets; ++i)
+            n_searches += 2 * sets[i].n;
+    }
+    print_stats(&before, gx_session_stats(s), n_searches);
+    if (argc > 8 && strcmp(argv[8], "-") != 0)
+        write_times(argv[8], sets, n_sets);
+    for (uint32_t i = 0; i < n_sets; ++i) {
+        if (n_sets > 1)
+            printf("%s\n", paths[i]);
+        print_times("search", sets[i].ready, sets[i].n);
+        print_times("from text", sets[i].text, sets[i].n);
+        free_queries(&sets[i]);
+    }
+    free(keys);
+    return ok;
+}
+
 int main(int argc, char **argv)
 {
     gx_error err = {0};
@@ -225,61 +301,32 @@ int main(int argc, char **argv)
     gx_engine_options eopt = GX_ENGINE_OPTIONS;
     gx_index_options iopt = GX_INDEX_OPTIONS;
     if (argc < 3) {
-        fprintf(stderr,
-                "usage: bench_search INDEX QUERIES [or|and|block-max] [k] [n_queries] [rounds] [map_memory] [TIMES|-] "
-                "[X]\n");
+        fprintf(stderr, "usage: bench_search INDEX QUERIES[,QUERIES..] [or|and|block-max] [k] [n_queries] [rounds] "
+                        "[map_memory] [TIMES|-] [X]\n");
         return 2;
     }
     opt.op = argc > 3 && strcmp(argv[3], "and") == 0 ? GX_OP_AND : GX_OP_OR;
     if (argc > 3 && strcmp(argv[3], "block-max") == 0)
         opt.algorithm = GX_ALGORITHM_BLOCK_MAX;
     opt.k = argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : 10;
-    uint32_t n = argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : 2000;
-    const int rounds = argc > 6 && atoi(argv[6]) > 0 ? atoi(argv[6]) : 5;
     if (argc > 7)
         eopt.map_memory = strtoull(argv[7], NULL, 10);
     if (argc > 9 && gx_approximate_read(&opt, argv[9], &err) != GX_OK)
         die(&err);
-    const bool exact = argc <= 9 || gx_query_options_are_exact(&opt);
     eopt.kind = GX_ENGINE_CPU;
     eopt.filter_memory = 1;
     iopt.check = GX_CHECK_STRUCTURE;
-    const double t_open = now();
+    const double t = now();
     if (gx_index_open(&ix, argv[1], &iopt, &err) != GX_OK || gx_engine_open(&en, ix, &eopt, &err) != GX_OK ||
         gx_session_open(&s, en, &err) != GX_OK)
         die(&err);
-    const double t_read = now();
+    printf("%s %s, %s top-%u, open %.2f ms\n", argv[1], gx_engine_describe(en), opt.op == GX_OP_AND ? "AND" : "OR",
+           opt.k, 1e3 * (now() - t));
     if (ix->impacts)
         opt.preset = GX_IMPACT;
-    query *queries = read_queries(argv[2], ix, &opt, &n);
-    uint64_t *keys = malloc(2 * (size_t)opt.k * sizeof *keys);
-    double *ready = malloc(2 * (size_t)n * sizeof *ready), *text = ready + n;
-    if (!keys || !ready)
-        return 1;
-    const double t_first = now();
-    uint64_t hits, found;
-    const uint32_t wrong = count_wrong(s, queries, n, opt.k, keys, &hits, &found);
-    if (!exact)
-        printf("approximate %s, recall %.4f; ", argv[9], hits ? (double)found / (double)hits : 1);
-    printf("%s %s, %s top-%u, %u queries: %u wrong, %.1f hits a query; check %.1f s, open %.2f ms\n", argv[1],
-           gx_engine_describe(en), opt.op == GX_OP_AND ? "AND" : "OR", opt.k, n, wrong, (double)hits / n,
-           now() - t_first, 1e3 * (t_read - t_open));
-    const gx_search_stats before = *gx_session_stats(s), *w = gx_session_stats(s);
-    time_queries(s, &(timed_queries){queries, n, rounds, NULL, NULL}, keys, ready);
-    const double m = (double)n * rounds;
-    printf("  a query: %.0f postings, %.0f blocks, %.1f decoded, %.1f look-ups\n",
-           (double)(w->postings - before.postings) / m, (double)(w->blocks - before.blocks) / m,
-           (double)(w->blocks_decoded - before.blocks_decoded) / m, (double)(w->lookups - before.lookups) / m);
-    time_queries(s, &(timed_queries){queries, n, rounds, ix, &opt}, keys, text);
-    if (argc > 8 && strcmp(argv[8], "-") != 0)
-        write_times(argv[8], ready, text, n);
-    print_times("search", ready, n);
-    print_times("from text", text, n);
-    free_queries(queries, n);
-    free(keys);
-    free(ready);
+    const bool ok = bench(ix, s, &opt, argv, argc);
     gx_session_close(s);
     gx_engine_close(en);
     gx_index_close(ix);
-    return wrong && exact;
+    return !ok;
 }

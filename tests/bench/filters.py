@@ -10,9 +10,10 @@ commas), r (0 to 999, at random), title, text; index/MEASURED.md says how arXiv 
 a line. The attributes f (double), w (62 bits), m (as r, a tenth missing) and tags (0 to 6 of 1,000) are drawn here,
 always the same. DIR gets the documents with them, the index and the query files; what it has already stays.
 
-build/tests/bench_search searches each file and compares every answer with the exhaustive search's. The queries
-without filters are timed before each form; each query's fastest round counts. A cell: the speed against none, and how
-many times the p99 of none the p99 is; behind a semicolon, times with the filter's text and plan."""
+build/tests/bench_search searches the files and compares every answer with the exhaustive search's. The files of a
+form and the queries without filters are timed in turn in each round; each query's fastest round counts. A cell: the
+speed against none, and how many times the p99 of none the p99 is; behind a semicolon, from text, plan and filter made
+and freed."""
 
 import argparse
 import collections
@@ -184,7 +185,6 @@ class Bench:
     def __init__(self, args):
         self.args = args
         self.dir = pathlib.Path(args.dir)
-        self.times = {}  # of a query file in this row: two columns, each query's least time so far
 
     def prepare(self):
         self.dir.mkdir(exist_ok=True)
@@ -205,34 +205,32 @@ class Bench:
         lines = [f"{q}\t{make()}\n" if make else f"{q}\n" for q in queries]
         (self.dir / f"{name}.tsv").write_text("".join(lines), encoding="utf-8")
 
-    def time(self, name):
-        """Time a query file; returns its mean and p99, in microseconds, of the plan and from text."""
+    def time(self, names, n):
+        """Time files of n queries; returns of each its mean and p99, in microseconds, of the plan and from text."""
         times = self.dir / "times"
         done = subprocess.run([f"{self.args.build}/tests/bench_search", self.dir / "filters.gx",
-                               self.dir / f"{name}.tsv", "or", "10", str(self.args.queries), str(self.args.rounds),
-                               str(2 ** 64 - 1), times], capture_output=True, text=True)
-        if done.returncode or not re.search(r"\b0 wrong", done.stdout):
-            sys.exit(f"{name}: {done.stdout}{done.stderr}")
+                               ",".join(str(self.dir / f"{name}.tsv") for name in names), "or", "10", str(n),
+                               str(self.args.rounds), str(2 ** 64 - 1), times], capture_output=True, text=True)
+        if done.returncode or len(re.findall(r"\b0 wrong", done.stdout)) != len(names):
+            sys.exit(f"{names}: {done.stdout}{done.stderr}")
         columns = list(zip(*([float(x) for x in line.split()] for line in times.read_text().splitlines())))
-        before = self.times.get(name, columns)
-        self.times[name] = [[min(x, y) for x, y in zip(a, b)] for a, b in zip(columns, before)]
-        return [(sum(x) / len(x), sorted(x)[len(x) * 99 // 100]) for x in self.times[name]]
+        of = [[c[at:at + n] for c in columns] for at in range(0, len(columns[0]), n)]
+        return [[(sum(x) / n, sorted(x)[n * 99 // 100]) for x in c] for c in of]
 
     def run(self):
         filters, queries = self.prepare()
         self.write("none", queries)
-        print("| filters | " + " | ".join(f"{100 * p:g} %" for p in SHARES) + " |\n" + "| --- " * 5 + "|")
+        print("| filters | " + " | ".join(f"{100 * p:g} %" for p in SHARES) + " | none, us: mean, p99 |")
+        print("| --- " * 6 + "|")
         for name, title, make in filters.forms():
-            if self.args.only and name not in self.args.only.split(","):
-                continue
-            self.times.clear()  # as many rounds of each file count
-            none, cells = self.time("none"), []
             for p in SHARES:
                 self.write(f"{name}.{p}", queries, lambda: make(p))
-                of = self.time(f"{name}.{p}")
-                cells.append("; ".join(f"{a[0] / b[0]:.2f}, {b[1] / a[1]:.1f}" for a, b in zip(none, of)))
+            if self.args.only and name not in self.args.only.split(","):
+                continue
+            none, *timed = self.time(["none"] + [f"{name}.{p}" for p in SHARES], len(queries))
+            cells = ["; ".join(f"{a[0] / b[0]:.2f}, {b[1] / a[1]:.1f}" for a, b in zip(none, of)) for of in timed]
+            cells.append("; ".join("%.1f, %.0f" % a for a in none))
             print(f"| {title} | " + " | ".join(cells) + " |", flush=True)
-        print("\nwithout filters, us: " + "; ".join(f"mean {a:.2f}, p99 {b:.1f}" for a, b in self.time("none")))
 
 
 def main():
@@ -243,7 +241,7 @@ def main():
     p.add_argument("--build", default="build")
     p.add_argument("--every", type=int, default=1, help="take each N-th document")
     p.add_argument("--queries", type=int, default=1000)
-    p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--rounds", type=int, default=12)
     p.add_argument("--only", default="")
     Bench(p.parse_args()).run()
 

@@ -15,17 +15,26 @@
 #include "tests/support/test.h"
 
 enum { N_DOCS = 200000, N_WORDS = (N_DOCS + 63) / 64, N_TERMS = 400, MOST_TAGS = 12, MOST_HITS = 40 };
-enum { R, F, W, M, KIND, TAGS, TOPICS, DAY, N_ATTRIBUTES };
+enum { R, F, W, M, KIND, TAGS, TOPICS, DAY, GROUPS, N_ATTRIBUTES };
 static const gx_attribute attributes[N_ATTRIBUTES] = {
     {"r", GX_ATTRIBUTE_INT},           {"f", GX_ATTRIBUTE_FLOAT},      {"w", GX_ATTRIBUTE_INT},
     {"m", GX_ATTRIBUTE_INT},           {"kind", GX_ATTRIBUTE_KEYWORD}, {"tags", GX_ATTRIBUTE_KEYWORDS},
-    {"topics", GX_ATTRIBUTE_KEYWORDS}, {"day", GX_ATTRIBUTE_INT}};
-enum { MOST_R = 1000, MOST_M = 300, MOST_KIND = 40, MOST_TAG = 1000, MOST_TOPIC = 12, MOST_DAY = 90000 };
+    {"topics", GX_ATTRIBUTE_KEYWORDS}, {"day", GX_ATTRIBUTE_INT},      {"groups", GX_ATTRIBUTE_KEYWORDS}};
+enum {
+    MOST_R = 1000,
+    MOST_M = 300,
+    MOST_KIND = 40,
+    MOST_TAG = 1000,
+    MOST_TOPIC = 12,
+    MOST_DAY = 90000,
+    MOST_GROUP = 520
+};
 
 typedef struct doc {
     uint32_t r, m, kind, day, n_tags;
     uint16_t tags[MOST_TAGS];
-    uint32_t topics; /* bits */
+    uint32_t topics;    /* bits */
+    uint32_t groups[2]; /* of more sets than have numbers: a third of the documents have one each */
     bool has_m;
     int64_t w;
     double f;
@@ -51,7 +60,10 @@ static void draw_document(doc *x, uint32_t d)
                .n_tags = n_tags[below(8)],
                .has_m = below(10) != 0,
                .w = (int64_t)gx_random_next(&seed) / (below(2) ? 1 : 1 << 20),
-               .f = below(4) ? (double)below(1u << 30) / (1u << 29) - 1 : 0.25};
+               .f = below(4) ? (double)below(1u << 30) / (1u << 29) - 1 : 0.25,
+               .groups = {d / 3 % (MOST_GROUP / 2), MOST_GROUP / 2 + d / 3 / (MOST_GROUP / 2)}};
+    if (d % 3)
+        x->groups[0] = x->groups[1] = below(12);
     for (uint32_t i = 0; i < x->n_tags; ++i)
         x->tags[i] = (uint16_t)below(MOST_TAG);
     for (uint32_t i = below(4); i; --i)
@@ -79,6 +91,9 @@ static void add_document(gx_builder *b, uint32_t d)
         if (x->topics >> i & 1)
             PUT(TOPICS, "s%02u", i);
     PUT(DAY, "%u", x->day);
+    PUT(GROUPS, "g%03u", x->groups[0]);
+    if (x->groups[1] != x->groups[0])
+        PUT(GROUPS, "g%03u", x->groups[1]);
     size_t len = 0;
     for (uint32_t left = 3 + below(8); left; --left)
         len += (size_t)sprintf(words + len, "w%u ", below(2) ? below(4) : below(1 + below(N_TERMS)));
@@ -134,7 +149,7 @@ typedef struct condition {
 
 static bool meets(const doc *x, const condition *c)
 {
-    const uint32_t d = (uint32_t)(x - docs), numbers[] = {x->r, 0, 0, x->m, x->kind, 0, 0, x->day};
+    const uint32_t d = (uint32_t)(x - docs), numbers[] = {x->r, 0, 0, x->m, x->kind, 0, 0, x->day, 0};
     bool any = false;
     if (c->id)
         return d == c->low;
@@ -153,6 +168,9 @@ static bool meets(const doc *x, const condition *c)
         for (uint32_t i = 0; i < MOST_TOPIC; ++i)
             any = any || ((x->topics >> i & 1) && i >= c->low && i <= c->high);
         return any;
+    case GROUPS:
+        return (x->groups[0] >= c->low && x->groups[0] <= c->high) ||
+               (x->groups[1] >= c->low && x->groups[1] <= c->high);
     case M:
         return x->has_m && (c->has || (x->m >= c->low && x->m <= c->high));
     default:
@@ -163,10 +181,10 @@ static bool meets(const doc *x, const condition *c)
 /* A condition of one attribute, appended to text. */
 static condition draw_condition(uint32_t attribute, char *text)
 {
-    static const uint32_t most[] = {MOST_R, 0, 0, MOST_M, MOST_KIND, MOST_TAG, MOST_TOPIC, MOST_DAY};
+    static const uint32_t most[] = {MOST_R, 0, 0, MOST_M, MOST_KIND, MOST_TAG, MOST_TOPIC, MOST_DAY, MOST_GROUP};
     static const double shares[] = {0.5, 0.3, 0.1, 0.03, 0.01, 0.001};
-    static const char *const prefixes[] = {"", "", "", "", "k", "t", "s", ""};
-    static const int digits[] = {1, 1, 1, 1, 2, 3, 2, 1};
+    static const char *const prefixes[] = {"", "", "", "", "k", "t", "s", "", "g"};
+    static const int digits[] = {1, 1, 1, 1, 2, 3, 2, 1, 3};
     const double share = shares[below(6)], from = (double)below(1u << 30) / (1u << 30) * (1 - share);
     condition c = {.attribute = attribute};
     char *const to = text + strlen(text);
@@ -242,6 +260,7 @@ static void draw_filter(char *text, bool *in)
 
 typedef struct ways {
     uint32_t values, codes, docids, bits, tables, inexact, jumps, several_clauses, others;
+    uint32_t sets, other_sets, unions; /* of several values, and ORs of them */
     uint32_t driven, spans, repeated, marked, late, sieved, cut, inverted, joined, rows;
 } ways;
 
@@ -259,6 +278,10 @@ static void count_ways(ways *w, const gx_cpu_searcher *s, bool driven)
             w->tables += p->tests[t].form == GX_CPU_TEST_VALUE && p->tests[t].table;
             w->inexact += p->tests[t].inexact;
             w->rows += p->tests[t].in_row;
+            const bool of_set = p->tests[t].table && p->tests[t].column && p->tests[t].column->starts;
+            w->sets += of_set;
+            w->other_sets += of_set && p->tests[t].inexact;
+            w->unions += of_set && p->tests[t].table == p->tables[0];
         }
     }
     w->several_clauses += p->n_clauses > 1;
@@ -351,7 +374,7 @@ static void draw_sets(char *text, bool *in)
     static bool other[N_DOCS];
     text[0] = 0;
     for (uint32_t n = 3 + below(4), i = 0; i < n; ++i) {
-        const uint32_t of = below(2) ? R : KIND, m = 3 + below(i + 1 < n ? 3 : 20);
+        const uint32_t of = below(3) ? below(2) ? R : KIND : TOPICS, m = 3 + below(i + 1 < n ? 3 : 20);
         const bool negated = below(2);
         strcat(text, i == 0 ? "" : " AND ");
         strcat(text, negated ? "NOT (" : "(");
@@ -411,13 +434,14 @@ static void every_way_finds_what_a_look_at_each_document_does(void **state)
     close_searchers(&all);
     print_message("values %u codes %u docids %u bits %u tables %u inexact %u jumps %u clauses %u others %u; "
                   "driven %u spans %u repeated %u marked %u late %u "
-                  "sieved %u cut %u inverted %u joined %u rows %u; selected %.3f\n",
+                  "sieved %u cut %u inverted %u joined %u rows %u; sets %u others %u unions %u; selected %.3f\n",
                   w.values, w.codes, w.docids, w.bits, w.tables, w.inexact, w.jumps, w.several_clauses, w.others,
                   w.driven, w.spans, w.repeated, w.marked, w.late, w.sieved, w.cut, w.inverted, w.joined, w.rows,
-                  (double)n_selected / N_DOCS / 400);
+                  w.sets, w.other_sets, w.unions, (double)n_selected / N_DOCS / 400);
     assert_true(w.values && w.codes && w.docids && w.bits && w.tables && w.inexact && w.jumps && w.several_clauses);
     assert_true(w.others && w.driven && w.spans && w.repeated && w.marked && w.late);
     assert_true(w.sieved && w.cut && w.inverted && w.joined && w.rows);
+    assert_true(w.sets && w.other_sets && w.unions);
 }
 
 /* The documents that drive a search: those of ranges, of their NOTs, and of ORs of both. */
