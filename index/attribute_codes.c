@@ -109,19 +109,19 @@ bool gx_column_code_range(const gx_column *c, const gx_column_codes *codes, uint
                           gx_code_range *out)
 {
     const uint32_t unused = gx_code_unused(codes);
-    uint64_t begin, end;
-    gx_column_order_range(c, c->order, low, high, &begin, &end);
-    if (begin == end)
+    const gx_place_bounds b = gx_column_order_bracket(c, c->order, low, high);
+    if (b.begin_least >= b.end_most)
         return false;
     if (codes->of_values) {
         high = high < unused ? high : unused - 1;
-        *out = (gx_code_range){(uint32_t)low, (uint32_t)high, (uint32_t)low, (uint32_t)high, end - begin};
+        *out = (gx_code_range){(uint32_t)low, (uint32_t)high, (uint32_t)low, (uint32_t)high, b.end_most - b.begin_least};
         return true;
     }
-    const uint64_t places = UINT64_C(1) << codes->shift, inner = (begin + places - 1) >> codes->shift,
-                   inner_end = end == c->order->n ? (end + places - 1) >> codes->shift : end >> codes->shift;
-    *out = (gx_code_range){(uint32_t)(begin >> codes->shift), (uint32_t)((end - 1) >> codes->shift), unused, unused,
-                           end - begin};
+    const uint64_t places = UINT64_C(1) << codes->shift, inner = (b.begin_most + places - 1) >> codes->shift,
+                   end = b.end_least == c->order->n ? b.end_least + places - 1 : b.end_least,
+                   inner_end = end >> codes->shift;
+    *out = (gx_code_range){(uint32_t)(b.begin_least >> codes->shift), (uint32_t)((b.end_most - 1) >> codes->shift),
+                           unused, unused, b.end_most - b.begin_least};
     if (inner < inner_end) {
         out->inner_first = (uint32_t)inner;
         out->inner_last = (uint32_t)(inner_end - 1);

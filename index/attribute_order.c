@@ -216,8 +216,8 @@ void gx_column_free_order(gx_column *c)
     c->rows = NULL;
 }
 
-/* The first place whose value is at least `key`: among the samples, then between two of them. */
-static uint64_t lower_bound(const gx_column *c, const gx_column_order *o, uint64_t key)
+/* The first place whose value is at least `key` is in [*least, *most]: by the samples. */
+static void bracket(const gx_column_order *o, uint64_t key, uint64_t *least, uint64_t *most)
 {
     uint64_t low = 0, high = (o->n + GX_SAMPLE_PLACES - 1) / GX_SAMPLE_PLACES;
     while (low < high) {
@@ -227,8 +227,15 @@ static uint64_t lower_bound(const gx_column *c, const gx_column_order *o, uint64
         else
             high = middle;
     }
-    high = low * GX_SAMPLE_PLACES < o->n ? low * GX_SAMPLE_PLACES : o->n;
-    low = low ? (low - 1) * GX_SAMPLE_PLACES + 1 : 0;
+    *most = low * GX_SAMPLE_PLACES < o->n ? low * GX_SAMPLE_PLACES : o->n;
+    *least = low ? (low - 1) * GX_SAMPLE_PLACES + 1 : 0;
+}
+
+/* The first place whose value is at least `key`: among the samples, then between two of them. */
+static uint64_t lower_bound(const gx_column *c, const gx_column_order *o, uint64_t key)
+{
+    uint64_t low, high;
+    bracket(o, key, &low, &high);
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2;
         if (key_at(c, o, middle) < key)
@@ -252,6 +259,24 @@ void gx_column_order_range(const gx_column *c, const gx_column_order *o, uint64_
         *end = key == UINT64_MAX ? o->n : lower_bound(c, o, key + 1);
     }
     *end = *end < *begin ? *begin : *end;
+}
+
+gx_place_bounds gx_column_order_bracket(const gx_column *c, const gx_column_order *o, uint64_t low, uint64_t high)
+{
+    gx_place_bounds b;
+    if (o->starts) {
+        gx_column_order_range(c, o, low, high, &b.begin_least, &b.end_least);
+        b.begin_most = b.begin_least;
+        b.end_most = b.end_least;
+        return b;
+    }
+    const uint64_t key = gx_sort_key(c->type, high);
+    bracket(o, gx_sort_key(c->type, low), &b.begin_least, &b.begin_most);
+    if (key == UINT64_MAX)
+        b.end_least = b.end_most = o->n;
+    else
+        bracket(o, key + 1, &b.end_least, &b.end_most);
+    return b;
 }
 
 /* The first zone that has, or has before it, a value of at least `low`; n: none. */

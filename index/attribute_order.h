@@ -56,6 +56,14 @@ void *gx_column_keep_made(void **at, void *made);
 void gx_column_order_range(const gx_column *c, const gx_column_order *o, uint64_t low, uint64_t high, uint64_t *begin,
                            uint64_t *end);
 
+/* Where the docids with such a value begin and end, by a look at the samples alone: the first place is in
+ * [begin_least, begin_most], and the end in [end_least, end_most]. Exact where there are starts. */
+typedef struct gx_place_bounds {
+    uint64_t begin_least, begin_most, end_least, end_most;
+} gx_place_bounds;
+
+gx_place_bounds gx_column_order_bracket(const gx_column *c, const gx_column_order *o, uint64_t low, uint64_t high);
+
 /* By the zones, documents with such a value are in [*first, *end) alone. Without zones: in [0, n_docs). */
 void gx_column_order_bound(const gx_column_order *o, uint32_t n_docs, uint64_t low, uint64_t high, uint32_t *first,
                            uint32_t *end);

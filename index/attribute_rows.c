@@ -8,11 +8,14 @@ static uint32_t code_of(const gx_column_order *o, uint64_t place)
     return (uint32_t)(place * GX_ROW_CODES / o->n);
 }
 
-gx_row_range gx_row_range_of(const gx_column_order *o, uint64_t begin, uint64_t end)
+gx_row_range gx_row_range_of(const gx_column_order *o, const gx_place_bounds *b)
 {
-    gx_row_range r = {code_of(o, begin), code_of(o, end - 1), GX_ROW_UNUSED, GX_ROW_UNUSED};
-    const uint32_t first = r.first + (begin && code_of(o, begin - 1) == r.first);
-    const uint32_t behind = r.last + 1 - (end < o->n && code_of(o, end) == r.last);
+    gx_row_range r = {code_of(o, b->begin_least), code_of(o, b->end_most - 1), GX_ROW_UNUSED, GX_ROW_UNUSED};
+    const uint64_t begin = b->begin_most, end = b->end_least;
+    if (begin >= end)
+        return r;
+    const uint32_t first = code_of(o, begin) + (begin && code_of(o, begin - 1) == code_of(o, begin));
+    const uint32_t behind = code_of(o, end - 1) + 1 - (end < o->n && code_of(o, end) == code_of(o, end - 1));
     if (first < behind) {
         r.inner_first = first;
         r.inner_last = behind - 1;

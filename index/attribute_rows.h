@@ -28,12 +28,12 @@ typedef struct gx_attribute_rows {
 const gx_attribute_rows *gx_attribute_get_rows(const gx_index *ix, const uint32_t *columns, uint32_t n);
 void gx_attribute_rows_free(gx_attribute_rows *rows); /* and the next; NULL is fine */
 
-/* Places [begin, end), begin < end, have bytes [first, last]; other places have some of these bytes too, but none of
- * [inner_first, inner_last], which may be the unused one alone. */
+/* Places within the bounds, of which there are some at most, have bytes [first, last]; other places have some of these
+ * bytes too, but none of [inner_first, inner_last], which may be the unused one alone. */
 typedef struct gx_row_range {
     uint32_t first, last, inner_first, inner_last;
 } gx_row_range;
 
-gx_row_range gx_row_range_of(const gx_column_order *o, uint64_t begin, uint64_t end);
+gx_row_range gx_row_range_of(const gx_column_order *o, const gx_place_bounds *b);
 
 #endif

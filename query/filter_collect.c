@@ -7,30 +7,45 @@
 #define SAMPLE 32u     /* of the visited documents: those that are tested to guess how many the filter selects */
 #define TRUST 2.0      /* documents in a sample that weigh as much as what independent conditions would select */
 
+/* A filter, and whether a look at the samples of orders is enough. */
+typedef struct finder {
+    const gx_filter *f;
+    bool roughly;
+} finder;
+
 /* How a node's documents are found: those of one node below it are visited. */
 typedef struct visit {
     uint64_t n;    /* documents at most; ANY */
     uint32_t node; /* whose documents these are: a range, ids or an OR */
-    /* Of a range: docids[begin, end) of the order; of its NOT, all others. */
+    /* Of a range: docids[begin, end) of the order, or roughly some more; of its NOT, all others, or roughly more. */
     const gx_column_order *order;
     uint64_t begin, end;
     bool outside;
     double share; /* of all documents, about what is selected: as if conditions were not correlated */
 } visit;
 
-static visit visit_range(const gx_filter *f, uint32_t i)
+/* outside: all others are meant. */
+static visit visit_range(finder by, uint32_t i, bool outside)
 {
-    const gx_filter_node *n = &f->nodes[i];
-    gx_column *c = &f->ix->columns[n->column];
-    visit v = {.node = i, .order = gx_column_get_order(f->ix, c)};
+    const gx_filter_node *n = &by.f->nodes[i];
+    gx_column *c = &by.f->ix->columns[n->column];
+    visit v = {.node = i, .order = gx_column_get_order(by.f->ix, c)};
     uint64_t low, high;
-    if (v.order && gx_filter_range(c, n, &low, &high))
-        gx_column_order_range(c, v.order, low, high, &v.begin, &v.end);
+    if (v.order && gx_filter_range(c, n, &low, &high)) {
+        if (by.roughly) {
+            const gx_place_bounds b = gx_column_order_bracket(c, v.order, low, high);
+            v.begin = outside ? b.begin_most : b.begin_least;
+            v.end = outside ? b.end_least : b.end_most;
+            v.end = v.end < v.begin ? v.begin : v.end;
+        } else {
+            gx_column_order_range(c, v.order, low, high, &v.begin, &v.end);
+        }
+    }
     v.n = v.order ? v.end - v.begin : ANY;
     return v;
 }
 
-static visit visit_node(const gx_filter *f, uint32_t i);
+static visit visit_node(finder by, uint32_t i);
 
 /* Whether the documents of a NOT are those of a range's other values: each has one value. */
 static bool is_other_values(const gx_filter *f, const gx_filter_node *n)
@@ -40,13 +55,13 @@ static bool is_other_values(const gx_filter *f, const gx_filter_node *n)
     return child != n && child->kind == GX_FILTER_RANGE && !c->starts && !c->present;
 }
 
-static visit visit_not(const gx_filter *f, uint32_t i)
+static visit visit_not(finder by, uint32_t i)
 {
-    visit v = visit_range(f, f->nodes[i].first);
+    visit v = visit_range(by, by.f->nodes[i].first, true);
     v.node = i;
     v.outside = true;
     if (v.n != ANY)
-        v.n = v.order->n == f->ix->n_docs ? v.order->n - v.n : ANY; /* a damaged file may lack some */
+        v.n = v.order->n == by.f->ix->n_docs ? v.order->n - v.n : ANY; /* a damaged file may lack some */
     return v;
 }
 
@@ -57,12 +72,12 @@ static uint32_t visited(const visit *v, uint64_t i)
 }
 
 /* The documents of the child that has the fewest. */
-static visit visit_and(const gx_filter *f, const gx_filter_node *n)
+static visit visit_and(finder by, const gx_filter_node *n)
 {
-    visit rarest = visit_node(f, n->first);
+    visit rarest = visit_node(by, n->first);
     double share = rarest.share;
-    for (uint32_t c = f->nodes[n->first].next; c != UINT32_MAX; c = f->nodes[c].next) {
-        const visit v = visit_node(f, c);
+    for (uint32_t c = by.f->nodes[n->first].next; c != UINT32_MAX; c = by.f->nodes[c].next) {
+        const visit v = visit_node(by, c);
         share *= v.share;
         rarest = v.n < rarest.n ? v : rarest;
     }
@@ -71,35 +86,36 @@ static visit visit_and(const gx_filter *f, const gx_filter_node *n)
 }
 
 /* The documents of all children. */
-static visit visit_or(const gx_filter *f, uint32_t i)
+static visit visit_or(finder by, uint32_t i)
 {
     visit all = {.n = 0, .node = i};
-    for (uint32_t c = f->nodes[i].first; c != UINT32_MAX && all.n != ANY; c = f->nodes[c].next) {
-        const visit v = visit_node(f, c);
+    for (uint32_t c = by.f->nodes[i].first; c != UINT32_MAX && all.n != ANY; c = by.f->nodes[c].next) {
+        const visit v = visit_node(by, c);
         all.n = v.n == ANY ? ANY : all.n + v.n;
         all.share += v.share - all.share * v.share;
     }
     return all;
 }
 
-static visit visit_node(const gx_filter *f, uint32_t i)
+static visit visit_node(finder by, uint32_t i)
 {
-    const gx_filter_node *n = &f->nodes[i];
+    const gx_filter_node *n = &by.f->nodes[i];
+    const uint32_t n_docs = by.f->ix->n_docs;
     visit v = {.n = ANY, .node = i};
     if (n->kind == GX_FILTER_AND)
-        return visit_and(f, n);
+        return visit_and(by, n);
     if (n->kind == GX_FILTER_RANGE)
-        v = visit_range(f, i);
+        v = visit_range(by, i, false);
     else if (n->kind == GX_FILTER_OR)
-        v = visit_or(f, i);
+        v = visit_or(by, i);
     else if (n->kind == GX_FILTER_IDS)
         v.n = n->n_ids;
-    else if (is_other_values(f, n))
-        v = visit_not(f, i);
+    else if (is_other_values(by.f, n))
+        v = visit_not(by, i);
     if (v.n == ANY) /* most documents, for want of better */
         v.share = 1;
     else if (n->kind != GX_FILTER_OR)
-        v.share = v.n < f->ix->n_docs ? (double)v.n / f->ix->n_docs : 1;
+        v.share = v.n < n_docs ? (double)v.n / n_docs : 1;
     return v;
 }
 
@@ -137,7 +153,7 @@ static void mark(const gx_filter *f, const visit *v, marks *out)
     for (uint64_t at = 0; v->order && at < v->n; ++at)
         set(out, visited(v, at));
     for (uint32_t c = n->kind == GX_FILTER_OR ? n->first : UINT32_MAX; c != UINT32_MAX; c = f->nodes[c].next) {
-        const visit child = visit_node(f, c);
+        const visit child = visit_node((finder){f, false}, c);
         mark(f, &child, out);
     }
 }
@@ -145,7 +161,7 @@ static void mark(const gx_filter *f, const visit *v, marks *out)
 uint32_t gx_filter_mark(const gx_filter *f, uint32_t *words, bool *groups)
 {
     marks out = {words, groups, 0};
-    const visit v = visit_node(f, f->root);
+    const visit v = visit_node((finder){f, false}, f->root);
     mark(f, &v, &out);
     return out.n;
 }
@@ -183,7 +199,7 @@ static bool add_spans(const gx_filter *f, const visit *v, gx_filter_documents *f
     if (v->order)
         return add_span(v->order, v->begin, v->end, found);
     for (uint32_t c = added ? n->first : UINT32_MAX; added && c != UINT32_MAX; c = f->nodes[c].next) {
-        const visit child = visit_node(f, c);
+        const visit child = visit_node((finder){f, false}, c);
         added = add_spans(f, &child, found);
     }
     return added;
@@ -225,14 +241,15 @@ static uint64_t guess_selected(const gx_filter *f, const visit *v)
     return (uint64_t)((double)v->n * (share < 1 ? share : 1));
 }
 
-gx_filter_documents gx_filter_find(const gx_filter *f)
+gx_filter_documents gx_filter_find(const gx_filter *f, bool roughly)
 {
-    const visit v = visit_node(f, f->root);
+    const visit v = visit_node((finder){f, roughly}, f->root);
     gx_filter_documents found = {.n = v.n, .selected = v.n, .exact = is_exact(f, f->root)};
     found.node = is_exact(f, v.node) ? v.node : UINT32_MAX;
     if (v.n == ANY)
         return found;
-    find_spans(f, &v, &found);
+    if (!roughly)
+        find_spans(f, &v, &found);
     if (!found.exact && v.n)
         found.selected = v.order ? guess_selected(f, &v) : (uint64_t)(v.share * f->ix->n_docs);
     found.selected = found.selected < v.n ? found.selected : v.n;

@@ -97,11 +97,11 @@ static outcome test_number(const gx_filter *f, const gx_filter_node *n, gx_cpu_t
     if (test_set(f, n, t))
         return SOME;
     if (is_plain(f, c)) {
-        uint64_t begin = 0, end = f->ix->n_docs;
+        gx_place_bounds b = {.end_most = f->ix->n_docs};
         const gx_column_order *order = __atomic_load_n(&c->order, __ATOMIC_ACQUIRE);
         if (order)
-            gx_column_order_range(c, order, t->column_low, t->column_high, &begin, &end);
-        t->share = share_of(end - begin, f->ix->n_docs);
+            b = gx_column_order_bracket(c, order, t->column_low, t->column_high);
+        t->share = share_of(b.end_most - b.begin_least, f->ix->n_docs);
         t->form = GX_CPU_TEST_VALUE;
         t->column = c;
         t->ranged = true;
@@ -374,11 +374,10 @@ static uint32_t columns_of_rows(const gx_filter *f, const gx_cpu_program *p, uin
 
 static void test_row(const gx_attribute_rows *rows, uint32_t byte, gx_cpu_test *t)
 {
-    uint64_t begin, end;
-    gx_column_order_range(t->column, t->column->order, t->column_low, t->column_high, &begin, &end);
-    if (begin == end) /* no value; the test finds none either */
+    const gx_place_bounds b = gx_column_order_bracket(t->column, t->column->order, t->column_low, t->column_high);
+    if (b.begin_least >= b.end_most) /* no value; the test finds none either */
         return;
-    const gx_row_range r = gx_row_range_of(t->column->order, begin, end);
+    const gx_row_range r = gx_row_range_of(t->column->order, &b);
     t->form = GX_CPU_TEST_VALUE;
     t->width = sizeof(uint32_t);
     t->values = rows->words;

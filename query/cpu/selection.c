@@ -101,7 +101,9 @@ static bool find_few(gx_cpu_selection *s, const gx_plan *plan)
         if (!is_few(s, plan, (uint64_t)s->allowed * SELECTED_COST))
             return true;
     }
-    const gx_filter_documents found = gx_filter_find(f);
+    gx_filter_documents found = gx_filter_find(f, true);
+    if (found.n / 2 < count_postings(plan)) /* else its documents are neither visited nor marked */
+        found = gx_filter_find(f, false);
     s->rarest = found.node;
     s->allowed = found.n == UINT64_MAX        ? gx_filter_guess(f)
                  : found.selected < s->n_docs ? (uint32_t)found.selected

@@ -33,14 +33,15 @@ static outcome find_bins(maker *m, const gx_filter_node *n, bool inverted, const
                          uint32_t *end)
 {
     gx_column *c = &m->f->ix->columns[n->column];
-    uint64_t low, high, begin, stop;
+    uint64_t low, high;
     *bins = gx_column_get_bins(m->f->ix, c);
     if (!*bins || (!c->starts && !c->present && c->order->n != m->f->ix->n_docs)) /* a damaged file may lack some */
         return ALL;
     if (!gx_filter_range(c, n, &low, &high))
         return inverted ? ALL : NONE;
-    gx_column_order_range(c, c->order, low, high, &begin, &stop);
-    if (begin == stop)
+    const gx_place_bounds b = gx_column_order_bracket(c, c->order, low, high);
+    const uint64_t begin = inverted ? b.begin_most : b.begin_least, stop = inverted ? b.end_least : b.end_most;
+    if (begin >= stop)
         return inverted ? ALL : NONE;
     gx_bins_of(*bins, begin, stop, inverted, first, end);
     return *first < *end ? SOME : ALL;
