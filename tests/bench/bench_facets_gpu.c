@@ -91,6 +91,7 @@ static void add_columns(bench *b)
                                     .type = GX_ATTRIBUTE_INT,
                                     .width = widths[i],
                                     .values = values[i],
+                                    .bitmaps = {.encoding = GX_BITMAPS_NONE},
                                     .n_values = ix->n_docs,
                                     .n_present = ix->n_docs};
     ix->columns = b->columns;
