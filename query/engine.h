@@ -1,5 +1,5 @@
 /* engine.h: an engine: an index, the executor that answers, and what its sessions share. Its members
- * are read by engine.c, session.c and mask.c alone. */
+ * are read by engine.c, mask.c and the files of sessions (session_state.h) alone. */
 #ifndef GX_QUERY_ENGINE_H
 #define GX_QUERY_ENGINE_H
 

@@ -120,3 +120,21 @@ gx_status gx_mask_copy(gx_mask **out, gx_engine *en, const gx_mask *mask, gx_err
     free(words);
     return st;
 }
+
+gx_status gx_mask_open_both(gx_mask **out, gx_engine *en, const gx_mask *a, const gx_mask *b, gx_error *err)
+{
+    const size_t n_words = ((size_t)en->ix->n_docs + 63) / 64;
+    if (en->parts) {
+        gx_mask **parts;
+        const gx_status st = gx_part_masks_both(&parts, en->parts, a->parts, b->parts, err);
+        return st == GX_OK ? gx_mask_of_parts(out, en, parts, err) : st;
+    }
+    uint64_t *words = malloc((n_words + 1) * sizeof *words);
+    if (!words)
+        return gx_fail(err, GX_ENOMEM, "no memory for a mask");
+    for (size_t w = 0; w < n_words; ++w)
+        words[w] = gx_mask_word(a, w) & gx_mask_word(b, w);
+    const gx_status st = gx_mask_open(out, en, words, err);
+    free(words);
+    return st;
+}

@@ -33,6 +33,9 @@ extern "C" {
 /* The same documents on another engine of the same index. */
 gx_status gx_mask_copy(gx_mask **out, gx_engine *en, const gx_mask *mask, gx_error *err);
 
+/* The documents of both masks of an engine. Statuses of gx_mask_open. */
+gx_status gx_mask_open_both(gx_mask **out, gx_engine *en, const gx_mask *a, const gx_mask *b, gx_error *err);
+
 /* The mask of a collection's engine whose parts have these masks, one each. It takes `parts`, also
  * where it fails: GX_ENOMEM. */
 gx_status gx_mask_of_parts(gx_mask **out, const gx_engine *en, gx_mask **parts, gx_error *err);
