@@ -1,5 +1,5 @@
 /* collection.h: searching a collection: an engine, a session, a mask and a plan of each part,
- * behind one of each of the whole (session.c).
+ * behind one of each of the whole. part_state.h says which file does what.
  *
  *   query --statistics of the live documents--> gx_query_plan --bound to each part--> gx_part_plans
  *   part 0 -> its k best -> threshold -> part 1 -> merged -> threshold -> part 2 -> ... -> the k
