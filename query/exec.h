@@ -1,5 +1,5 @@
-/* exec.h: the seam between the engines. Each has a table of the same functions; session.c
- * chooses one, and nothing above asks which. A state is an index made ready for an engine
+/* exec.h: the seam between the engines. Each has a table of the same functions; a session
+ * calls one, and nothing above asks which. A state is an index made ready for an engine
  * (uploaded; bounds and maps derived), shared by threads; a workspace is one thread's scratch
  * memory on it.
  */

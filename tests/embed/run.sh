@@ -43,14 +43,14 @@ fi
 step "only the public interface is exported"
 nm -D --defined-only "$lib/libgpuidx.so" | while read -r _ _ name; do
     name=${name%%@*}
-    grep -qw "$name" "$root/include/gpuidx.h" "$root/include/gpuidx_advanced.h" ||
+    grep -qw "$name" "$root"/include/gpuidx*.h ||
         { echo "embed: $name is exported and in no public header"; exit 1; }
 done
 
 step "the headers are plain C and C++"
 echo '#include <gpuidx_advanced.h>' >"$dest/header.c"
 include=$root/include
-for name in $(sed -n 's/^#define GX_\([A-Z]*_OPTIONS\) .*/\1/p' "$include/gpuidx.h" "$include/gpuidx_advanced.h"); do
+for name in $(sed -n 's/^#define GX_\([A-Z]*_OPTIONS\) .*/\1/p' "$include"/gpuidx*.h); do
     type=gx_$(echo "$name" | tr A-Z a-z)
     echo "extern $type $name; $type $name = GX_$name;" >>"$dest/header.c"
 done
