@@ -368,14 +368,83 @@ static gx_status search_by_service(ask *k, const gx_query *query, const gx_query
     return st;
 }
 
+/* What a search has found beside its hits. */
+typedef struct findings {
+    bool rich, faceted; /* matches are counted, words marked; facets are counted */
+    gx_highlighter *marks;
+    gx_facets *facets;
+    uint64_t n_matches;
+    double seconds;
+} findings;
+
+/* Search for a query, which may first be expanded, and count. The hits are k's. */
+static gx_status search(ask *k, findings *f, uint32_t *n_hits, gx_error *err)
+{
+    gx_query_options options = k->options;
+    options.count = f->rich && !f->faceted; /* facets count the matches too */
+    const gx_results results = {.size = sizeof results,
+                                .docids64 = k->docids,
+                                .n_hits = n_hits,
+                                .n_matches = f->rich ? &f->n_matches : NULL,
+                                .exact_scores = k->scores};
+    const double begin = progress_clock();
+    gx_status st = expand(k, err);
+    const gx_query query = last_query(k); /* as asked, or expanded */
+    if (k->expanded)
+        options.op = GX_OP_OR;
+    if (st == GX_OK)
+        st = k->service ? search_by_service(k, &query, &options, &results, err)
+                        : gx_search(k->session, &query, 1, &options, &results, err);
+    if (st == GX_OK && f->faceted)
+        st = gx_count_facets(&f->facets, k->session, &query, &options, k->facets.facets, k->facets.n, err);
+    f->seconds = progress_clock() - begin;
+    ++k->n_asked;
+    k->seconds += f->seconds;
+    return st;
+}
+
+static int print_findings(ask *k, const findings *f, const gx_query *asked, const char *qid, size_t qid_len,
+                          uint32_t n_hits)
+{
+    gx_error err = {0};
+    out_answer answer = {
+        .ix = k->ix,
+        .qid = qid,
+        .qid_len = qid_len,
+        .query = asked->text,
+        .query_len = asked->len,
+        .n_hits = n_hits,
+        .docids = k->docids,
+        .scores = k->scores,
+        .counted = f->rich,
+        .n_matches = f->facets ? gx_facets_n_matches(f->facets) : f->n_matches,
+        .facets = f->facets,
+        .n_facets = f->faceted ? k->facets.n : 0,
+        .seconds = f->seconds,
+        .timing = k->timing,
+        .engine = ask_engine_name(k),
+        .tag = k->tag,
+        .marks = f->marks,
+        .snippets = k->snippets,
+        .expanded = k->expanded,
+        .n_expanded = k->n_expanded,
+        .stop = k->stop,
+    };
+    if (!k->told_fallback && cli_gpu_failed(k->en, &err)) {
+        cli_warn("%s", err.text);
+        k->told_fallback = true;
+    }
+    const int code = print(k, &answer);
+    if (f->marks)
+        say_what_is_lost(k, f->marks, asked->text, asked->len, n_hits);
+    return code;
+}
+
 int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t len, uint32_t *n_hits)
 {
     gx_error err = {0};
-    gx_highlighter *h = NULL;
-    gx_facets *facets = NULL;
-    uint64_t n_matches = 0;
     gx_index_stats stats = {.size = sizeof stats};
-    const bool rich = has_counts(k), faceted = rich && k->facets.n;
+    findings f = {.rich = has_counts(k), .faceted = has_counts(k) && k->facets.n};
     int code;
 
     *n_hits = 0;
@@ -386,67 +455,16 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
         (code = keep_last(k, text, len)))
         return code;
     const gx_query asked = {.size = sizeof asked, .kind = k->kind, .text = text, .len = len};
-    if (rich && gx_highlighter_open(&h, k->ix, &asked, &err))
+    if (f.rich && gx_highlighter_open(&f.marks, k->ix, &asked, &err))
         return refuse(k, &err);
 
-    gx_query_options options = k->options;
-    options.count = rich && !faceted; /* facets count the matches too */
-    const gx_results results = {.size = sizeof results,
-                                .docids64 = k->docids,
-                                .n_hits = n_hits,
-                                .n_matches = rich ? &n_matches : NULL,
-                                .exact_scores = k->scores};
-    const double begin = progress_clock();
-    gx_status st = expand(k, &err);
-    const gx_query query = last_query(k); /* as asked, or expanded */
-    if (k->expanded)
-        options.op = GX_OP_OR;
-    if (st == GX_OK)
-        st = k->service ? search_by_service(k, &query, &options, &results, &err)
-                        : gx_search(k->session, &query, 1, &options, &results, &err);
-    if (st == GX_OK && faceted)
-        st = gx_count_facets(&facets, k->session, &query, &options, k->facets.facets, k->facets.n, &err);
-    const double seconds = progress_clock() - begin;
-    ++k->n_asked;
-    k->seconds += seconds;
-    if (st == GX_ECANCELLED) {
-        cli_note("cancelled after %.1f s", seconds);
-    } else if (st) {
-        code = refuse(k, &err);
-    } else {
-        out_answer answer = {
-            .ix = k->ix,
-            .qid = qid,
-            .qid_len = qid_len,
-            .query = text,
-            .query_len = len,
-            .n_hits = *n_hits,
-            .docids = k->docids,
-            .scores = k->scores,
-            .counted = rich,
-            .n_matches = facets ? gx_facets_n_matches(facets) : n_matches,
-            .facets = facets,
-            .n_facets = faceted ? k->facets.n : 0,
-            .seconds = seconds,
-            .timing = k->timing,
-            .engine = ask_engine_name(k),
-            .tag = k->tag,
-            .marks = h,
-            .snippets = k->snippets,
-            .expanded = k->expanded,
-            .n_expanded = k->n_expanded,
-            .stop = k->stop,
-        };
-        if (!k->told_fallback && cli_gpu_failed(k->en, &err)) {
-            cli_warn("%s", err.text);
-            k->told_fallback = true;
-        }
-        code = print(k, &answer);
-        if (h)
-            say_what_is_lost(k, h, text, len, *n_hits);
-    }
-    gx_highlighter_close(h);
-    gx_facets_close(facets);
+    const gx_status st = search(k, &f, n_hits, &err);
+    if (st == GX_ECANCELLED)
+        cli_note("cancelled after %.1f s", f.seconds);
+    else
+        code = st ? refuse(k, &err) : print_findings(k, &f, &asked, qid, qid_len, *n_hits);
+    gx_highlighter_close(f.marks);
+    gx_facets_close(f.facets);
     return code;
 }
 

@@ -222,79 +222,97 @@ static void choose_batch(gx_replay_options *opt, hybrid *both, const gx_engine *
     opt->service = &both->options;
 }
 
+/* What a replay opens. */
+typedef struct opened {
+    gx_index *ix;
+    gx_engine *en, *other;
+    gx_mask *mask, *other_mask, *gpu_mask;
+    document_filter filter;
+    id_files files;
+    gx_rm3_options rm3;
+    hybrid both;
+    gx_replay_report *r;
+} opened;
+
+/* Open all that the flags ask for; opt gets what replays read of it. 0, or the exit code. */
+static int open_all(opened *o, const cli_args *a, const gx_engine_options *engine, gx_replay_options *opt)
+{
+    o->r = calloc(1, sizeof *o->r);
+    int code = o->r ? 0 : cli_fail(GX_ENOMEM, "no memory for the report");
+    stop_on_signals();
+    if (!code)
+        code = cli_open_index(&o->ix, a, a->argv[0]);
+    if (!code)
+        id_files_open(&o->files, o->ix);
+    opt->filter_options = &o->files.options;
+    if (!code)
+        code = document_filter_read(&o->filter, o->ix, cli_text(a, "only"), cli_text(a, "not"), cli_text(a, "filter"));
+    if (!code)
+        code = cli_open_engine(&o->en, o->ix, engine);
+    if (!code)
+        code = cli_warm(o->en, a);
+    if (!code)
+        code = document_filter_open_mask(&o->mask, &o->filter, o->en);
+    if (!code)
+        cli_default_scorer(&opt->query, a, o->ix);
+    if (!code)
+        code = cli_rm3(&o->rm3, a, o->ix);
+    if (o->rm3.fb_docs)
+        opt->rm3 = &o->rm3;
+    if (!code)
+        code = cli_precompute_pair_thresholds(o->en, a, &opt->query);
+    if (!code && hybrid_is_asked(a))
+        code = hybrid_open(&o->both, a, a->argv[0], o->ix, o->en);
+    if (!code && o->both.gpu)
+        code = document_filter_open_mask(&o->gpu_mask, &o->filter, o->both.gpu);
+    if (!code && opt->verify_every)
+        code = hybrid_is_asked(a) ? open_cpu(&o->other, o->ix, *engine)
+                                  : open_other(&o->other, o->en, o->ix, *engine, &opt->query);
+    if (!code && o->other)
+        code = document_filter_open_mask(&o->other_mask, &o->filter, o->other);
+    return code;
+}
+
+static void close_all(opened *o)
+{
+    gx_mask_close(o->other_mask);
+    gx_engine_close(o->other);
+    gx_mask_close(o->gpu_mask);
+    hybrid_close(&o->both);
+    gx_mask_close(o->mask);
+    gx_engine_close(o->en);
+    gx_index_close(o->ix);
+    document_filter_free(&o->filter);
+    id_files_close(&o->files);
+    free(o->r);
+}
+
 static int run(const cli_args *a)
 {
-    gx_index *ix = NULL;
-    gx_engine *en = NULL, *other = NULL;
-    gx_mask *mask = NULL, *other_mask = NULL;
-    document_filter filter = {0};
-    id_files files = {0};
-    gx_rm3_options rm3 = {0};
-    hybrid both = {0};
-    gx_mask *gpu_mask = NULL;
+    opened o = {0};
     gx_engine_options engine = cli_engine_options(a);
     engine.result_cache = cli_count(a, "result-cache");
     gx_replay_options opt = read_options(a);
     int refused = check_flags(a, &opt);
     if (refused || (refused = cli_add_devices(&engine, a)) || (refused = cli_add_residency(&engine, a)))
         return refused;
-    gx_replay_report *r = calloc(1, sizeof *r);
-    int code = r ? 0 : cli_fail(GX_ENOMEM, "no memory for the report");
-    stop_on_signals();
-    if (!code)
-        code = cli_open_index(&ix, a, a->argv[0]);
-    if (!code)
-        id_files_open(&files, ix);
-    opt.filter_options = &files.options;
-    if (!code)
-        code = document_filter_read(&filter, ix, cli_text(a, "only"), cli_text(a, "not"), cli_text(a, "filter"));
-    if (!code)
-        code = cli_open_engine(&en, ix, &engine);
-    if (!code)
-        code = cli_warm(en, a);
-    if (!code)
-        code = document_filter_open_mask(&mask, &filter, en);
-    if (!code)
-        cli_default_scorer(&opt.query, a, ix);
-    if (!code)
-        code = cli_rm3(&rm3, a, ix);
-    if (rm3.fb_docs)
-        opt.rm3 = &rm3;
-    if (!code)
-        code = cli_precompute_pair_thresholds(en, a, &opt.query);
-    if (!code && hybrid_is_asked(a))
-        code = hybrid_open(&both, a, a->argv[0], ix, en);
-    if (!code && both.gpu)
-        code = document_filter_open_mask(&gpu_mask, &filter, both.gpu);
-    if (!code && opt.verify_every)
-        code = hybrid_is_asked(a) ? open_cpu(&other, ix, engine) : open_other(&other, en, ix, engine, &opt.query);
-    if (!code && other)
-        code = document_filter_open_mask(&other_mask, &filter, other);
+    int code = open_all(&o, a, &engine, &opt);
     if (!code) {
-        choose_batch(&opt, hybrid_is_asked(a) ? &both : NULL, en);
-        opt.service_mask = opt.service ? gpu_mask : NULL;
-        opt.query.mask = mask;
-        opt.other = other;
-        opt.other_mask = other_mask;
+        choose_batch(&opt, hybrid_is_asked(a) ? &o.both : NULL, o.en);
+        opt.service_mask = opt.service ? o.gpu_mask : NULL;
+        opt.query.mask = o.mask;
+        opt.other = o.other;
+        opt.other_mask = o.other_mask;
         replay_facts f = {.a = a,
-                          .ix = ix,
-                          .en = en,
-                          .other = other,
-                          .filter = &filter,
+                          .ix = o.ix,
+                          .en = o.en,
+                          .other = o.other,
+                          .filter = &o.filter,
                           .cache = engine.result_cache > 0,
-                          .hybrid = opt.service ? &both : NULL};
-        code = replay(&f, en, &opt, r);
+                          .hybrid = opt.service ? &o.both : NULL};
+        code = replay(&f, o.en, &opt, o.r);
     }
-    gx_mask_close(other_mask);
-    gx_engine_close(other);
-    gx_mask_close(gpu_mask);
-    hybrid_close(&both);
-    gx_mask_close(mask);
-    gx_engine_close(en);
-    gx_index_close(ix);
-    document_filter_free(&filter);
-    id_files_close(&files);
-    free(r);
+    close_all(&o);
     stop_die(NULL);
     return code;
 }

@@ -486,76 +486,81 @@ static void read_devices(options *o, const char *list)
     }
 }
 
+static const struct option longs[] = {
+    {"engine", 1, 0, 'e'},  {"docs", 1, 0, 'd'},
+    {"terms", 1, 0, 't'},   {"queries", 1, 0, 'q'},
+    {"codec", 1, 0, 'c'},   {"seed", 1, 0, 's'},
+    {"runs", 1, 0, 'r'},    {"map-memory", 1, 0, 'm'},
+    {"check", 1, 0, 'k'},   {"cpu-check", 1, 0, 'u'},
+    {"only", 1, 0, 'o'},    {"sessions", 1, 0, 'j'},
+    {"linger", 1, 0, 'y'},  {"pair-thresholds", 1, 0, 'p'},
+    {"devices", 1, 0, 'g'}, {"zipf", 1, 0, 'z'},
+    {0, 0, 0, 0},
+};
+
+static void take_option(options *o, int c, const char *value)
+{
+    const uint64_t n = value ? strtoull(value, NULL, 0) : 0;
+    switch (c) {
+    case 'e':
+        o->engine = value;
+        break;
+    case 'd':
+        o->synth.n_docs = (uint32_t)n;
+        break;
+    case 't':
+        o->synth.n_terms = (uint32_t)n;
+        break;
+    case 'q':
+        o->synth.n_queries = (uint32_t)n;
+        break;
+    case 'c':
+        o->synth.codec = gx_codec_by_name(value);
+        break;
+    case 's':
+        o->synth.seed = n;
+        break;
+    case 'r':
+        o->runs = n ? (uint32_t)n : 1;
+        break;
+    case 'm':
+        o->map_memory = n;
+        break;
+    case 'k':
+        o->check = (uint32_t)n;
+        break;
+    case 'u':
+        o->cpu_check = (uint32_t)n;
+        break;
+    case 'o':
+        o->only = value;
+        break;
+    case 'j':
+        o->sessions = (uint32_t)n;
+        break;
+    case 'p':
+        o->pairs = (uint32_t)n;
+        break;
+    case 'y':
+        o->linger_us = (uint32_t)n;
+        break;
+    case 'z':
+        o->zipf = strtod(value, NULL);
+        break;
+    case 'g':
+        read_devices(o, value);
+        break;
+    default:
+        exit(2);
+    }
+}
+
 static options parse(int argc, char **argv)
 {
-    static const struct option longs[] = {
-        {"engine", 1, 0, 'e'},  {"docs", 1, 0, 'd'},
-        {"terms", 1, 0, 't'},   {"queries", 1, 0, 'q'},
-        {"codec", 1, 0, 'c'},   {"seed", 1, 0, 's'},
-        {"runs", 1, 0, 'r'},    {"map-memory", 1, 0, 'm'},
-        {"check", 1, 0, 'k'},   {"cpu-check", 1, 0, 'u'},
-        {"only", 1, 0, 'o'},    {"sessions", 1, 0, 'j'},
-        {"linger", 1, 0, 'y'},  {"pair-thresholds", 1, 0, 'p'},
-        {"devices", 1, 0, 'g'}, {"zipf", 1, 0, 'z'},
-        {0, 0, 0, 0},
-    };
     options o = {GX_SYNTH_OPTIONS, "gpu", NULL, UINT64_MAX, 9, 256, 16, 0, GX_DEFAULT_LINGER, 0, 0, {0}, 1};
     o.synth.codec = gx_codec_by_name("gpubp128");
-    for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
-        const uint64_t n = optarg ? strtoull(optarg, NULL, 0) : 0;
-        switch (c) {
-        case 'e':
-            o.engine = optarg;
-            break;
-        case 'd':
-            o.synth.n_docs = (uint32_t)n;
-            break;
-        case 't':
-            o.synth.n_terms = (uint32_t)n;
-            break;
-        case 'q':
-            o.synth.n_queries = (uint32_t)n;
-            break;
-        case 'c':
-            o.synth.codec = gx_codec_by_name(optarg);
-            break;
-        case 's':
-            o.synth.seed = n;
-            break;
-        case 'r':
-            o.runs = n ? (uint32_t)n : 1;
-            break;
-        case 'm':
-            o.map_memory = n;
-            break;
-        case 'k':
-            o.check = (uint32_t)n;
-            break;
-        case 'u':
-            o.cpu_check = (uint32_t)n;
-            break;
-        case 'o':
-            o.only = optarg;
-            break;
-        case 'j':
-            o.sessions = (uint32_t)n;
-            break;
-        case 'p':
-            o.pairs = (uint32_t)n;
-            break;
-        case 'y':
-            o.linger_us = (uint32_t)n;
-            break;
-        case 'z':
-            o.zipf = strtod(optarg, NULL);
-            break;
-        case 'g':
-            read_devices(&o, optarg);
-            break;
-        default:
-            exit(2);
-        }
-    }
+    for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;)
+        take_option(&o, c, optarg);
     return o;
 }
 
