@@ -4,12 +4,10 @@
  * GX_TEST_SEED is the seed of all that is random, 17 without it. GX_TEST_CASES=N makes N times as many
  * queries: 300 of each engine, each with every facet. */
 #include <math.h>
-#include <time.h>
 
-#include "engine/gpuidx_advanced.h"
 #include "engine/random.h"
+#include "tests/support/facets.h"
 #include "tests/support/scratch.h"
-#include "tests/support/test.h"
 
 enum { N_DOCS = 1700, N_FILES = 3, N_WORDS = 20 };
 enum { YEAR, PRICE, WHEN, CAT, TAGS, OPEN, BIG, R, YEARS, PRICES, WHENS, N_ATTRIBUTES }; /* YEARS on: several values */
@@ -77,81 +75,46 @@ static void draw_document(doc *x)
         x->words |= (uint32_t)(below(1 + w) == 0) << w;
 }
 
-static void print_date(char text[40], int64_t second)
-{
-    struct tm tm;
-    const time_t t = (time_t)second;
-    gmtime_r(&t, &tm);
-    strftime(text, 40, "%Y-%m-%dT%H:%M:%SZ", &tm);
-}
-
-/* The texts of values of YEARS and all behind it. */
-static void add_several(const doc *x, gx_attribute_value *values, char (*texts)[40], uint32_t *n)
+/* The values of YEARS and all behind it. */
+static void add_several(const doc *x, doc_values *v)
 {
     for (uint32_t a = YEARS; a < N_ATTRIBUTES; ++a)
-        for (uint32_t i = 0; i < x->more[a - YEARS].n; ++i, ++*n) {
-            const int64_t v = x->more[a - YEARS].v[i];
+        for (uint32_t i = 0; i < x->more[a - YEARS].n; ++i) {
+            const int64_t value = x->more[a - YEARS].v[i];
             if (a == PRICES)
-                snprintf(texts[*n], 40, "%g", (double)v / 4);
+                snprintf(next_text(v), VALUE_BYTES, "%g", (double)value / 4);
             else if (a == WHENS)
-                print_date(texts[*n], v);
+                print_date(next_text(v), value);
             else
-                snprintf(texts[*n], 40, "%lld", (long long)v);
-            values[*n] = (gx_attribute_value){a, texts[*n], strlen(texts[*n])};
+                snprintf(next_text(v), VALUE_BYTES, "%lld", (long long)value);
+            add_value(v, a);
         }
 }
 
 static void add_document(gx_builder *b, uint32_t d)
 {
-    char texts[40][40], id[16], text[200] = "";
-    gx_attribute_value values[40];
-    uint32_t n = 0;
+    char id[16];
+    doc_values v = {0};
     const doc *x = &docs[d];
-    gx_error err = {0};
     for (uint32_t i = 0; i < YEARS; ++i) {
         if (!x->has[i] || i == TAGS)
             continue;
         if (i == PRICE)
-            snprintf(texts[n], sizeof texts[n], "%g", x->price);
+            snprintf(next_text(&v), VALUE_BYTES, "%g", x->price);
         else if (i == WHEN)
-            print_date(texts[n], x->number[i]);
+            print_date(next_text(&v), x->number[i]);
         else
-            snprintf(texts[n], sizeof texts[n], i == CAT ? "c%02lld" : "%lld", (long long)x->number[i]);
-        values[n] = (gx_attribute_value){i, texts[n], strlen(texts[n])};
-        ++n;
+            snprintf(next_text(&v), VALUE_BYTES, i == CAT ? "c%02lld" : "%lld", (long long)x->number[i]);
+        add_value(&v, i);
     }
     for (uint32_t t = 0; t < 8; ++t)
         if (x->number[TAGS] >> t & 1) {
-            snprintf(texts[n], sizeof texts[n], "t%u", t);
-            values[n] = (gx_attribute_value){TAGS, texts[n], 2};
-            ++n;
+            snprintf(next_text(&v), VALUE_BYTES, "t%u", t);
+            add_value(&v, TAGS);
         }
-    add_several(x, values, texts, &n);
-    for (uint32_t w = 0; w < N_WORDS; ++w)
-        if (x->words >> w & 1)
-            sprintf(text + strlen(text), "w%u ", w);
-    const gx_document document = {sizeof document, id,     NULL, text, (size_t)sprintf(id, "doc%u", d), 0,
-                                  strlen(text),    values, n};
-    if (gx_builder_add(b, &document, &err) != GX_OK)
-        fail_msg("%s", err.text);
-}
-
-static void build(const char *path, uint32_t begin, uint32_t end, const gx_bitmap_options *bitmaps)
-{
-    gx_builder *b;
-    gx_builder_options o = GX_BUILDER_OPTIONS;
-    gx_error err = {0};
-    o.path = path;
-    o.analyzer = "whitespace";
-    o.attributes = attributes;
-    o.n_attributes = N_ATTRIBUTES;
-    o.bitmaps = bitmaps;
-    if (gx_builder_open(&b, &o, &err))
-        fail_msg("%s", err.text);
-    for (uint32_t d = begin; d < end; ++d)
-        add_document(b, d);
-    assert_int_equal(gx_builder_finish(b, NULL), GX_OK);
-    gx_builder_abort(b);
+    add_several(x, &v);
+    sprintf(id, "doc%u", d);
+    add_of_words(b, id, x->words, &v);
 }
 
 static void open_target(uint32_t i, const char *path, const char *what, gx_join join, bool with_deleted)
@@ -200,11 +163,12 @@ static int open_all(void **state)
         assert_int_equal(gx_bitmap_options_read(&columns[i], texts[i], NULL), GX_OK);
         none[i].encoding = GX_BITMAPS_NONE;
     }
-    build(in_dir("columns.gx"), 0, N_DOCS, columns);
-    build(in_dir("values.gx"), 0, N_DOCS, none);
+    build(in_dir("columns.gx"), (attributes_of){attributes, columns, N_ATTRIBUTES}, add_document, 0, N_DOCS);
+    build(in_dir("values.gx"), (attributes_of){attributes, none, N_ATTRIBUTES}, add_document, 0, N_DOCS);
     for (uint32_t f = 0; f < N_FILES; ++f) {
         snprintf(files[f], sizeof files[f], "%s/%u.gx", scratch_dir, f);
-        build(files[f], f * N_DOCS / N_FILES, (f + 1) * N_DOCS / N_FILES, f ? columns : none);
+        build(files[f], (attributes_of){attributes, f ? columns : none, N_ATTRIBUTES}, add_document,
+              f * N_DOCS / N_FILES, (f + 1) * N_DOCS / N_FILES);
         paths[f] = files[f];
     }
     snprintf(folder, sizeof folder, "%s/folder", scratch_dir);
@@ -606,25 +570,11 @@ static void bad_facets_are_refused(void **state)
     assert_int_equal(gx_facets_check(targets[0].ix, &stored, 1, &err), GX_EUSAGE);
 }
 
-static bool stop(void *user)
-{
-    (void)user;
-    return true;
-}
-
 static void counting_is_cancelled(void **state)
 {
-    gx_facet facet;
-    gx_query query = GX_TEXT_QUERY("w1 w2", 5);
-    gx_query_options opt = GX_QUERY_OPTIONS;
     (void)state;
-    assert_int_equal(gx_facet_read(&facet, "cat", NULL), GX_OK);
-    opt.cancel = stop;
-    for (uint32_t i = 0; i < 4; ++i) {
-        gx_facets *got = (gx_facets *)1;
-        assert_int_equal(gx_count_facets(&got, targets[i].s, &query, &opt, &facet, 1, NULL), GX_ECANCELLED);
-        assert_null(got);
-    }
+    for (uint32_t i = 0; i < 4; ++i)
+        assert_counting_is_cancelled(targets[i].s);
 }
 
 int main(void)

@@ -3,13 +3,10 @@
  *
  * GX_TEST_SEED is the seed of all that is random, 29 without it. GX_TEST_CASES=N makes N times as many batches,
  * GX_TEST_DOCS=N documents of the random collection. */
-#include <time.h>
-
-#include "engine/gpuidx_advanced.h"
 #include "engine/random.h"
 #include "query/session.h"
+#include "tests/support/facets.h"
 #include "tests/support/scratch.h"
-#include "tests/support/test.h"
 
 enum { MOST_DOCS = 1000000, N_WORDS = 16, N_CATS = 40, N_TAGS = 300, MOST_TAGS = 4, MOST_QUERIES = 48 };
 enum { CAT, BIG, TAGS, YEAR, WHEN, PRICE, R, YEARS, N_ATTRIBUTES };
@@ -59,69 +56,35 @@ static void draw_document(uint32_t d)
     }
 }
 
-static void add_value(gx_attribute_value *values, uint32_t *n, char (*texts)[40], uint32_t attribute)
-{
-    values[*n] = (gx_attribute_value){attribute, texts[*n], strlen(texts[*n])};
-    ++*n;
-}
-
 static void add_document(gx_builder *b, uint32_t d)
 {
-    char texts[16][40], id[16], text[200] = "";
-    gx_attribute_value values[16];
-    uint32_t n = 0;
+    char id[16];
+    doc_values v = {0};
     const doc *x = &docs[d];
-    const time_t when = 946684800 + (time_t)x->big * 4000;
-    struct tm tm;
-    gx_error err = {0};
-    sprintf(texts[n], "c%02u", x->cat);
-    add_value(values, &n, texts, CAT);
-    sprintf(texts[n], "b%06u", x->big);
-    add_value(values, &n, texts, BIG);
+    sprintf(next_text(&v), "c%02u", x->cat);
+    add_value(&v, CAT);
+    sprintf(next_text(&v), "b%06u", x->big);
+    add_value(&v, BIG);
     for (uint32_t i = 0; i < x->n_tags; ++i) {
-        sprintf(texts[n], "t%03u", x->tags[i]);
-        add_value(values, &n, texts, TAGS);
+        sprintf(next_text(&v), "t%03u", x->tags[i]);
+        add_value(&v, TAGS);
     }
     if (x->year) {
-        sprintf(texts[n], "%u", 1960 + x->year);
-        add_value(values, &n, texts, YEAR);
-        sprintf(texts[n], "%g", (x->big % 300) / 4.0 - 10);
-        add_value(values, &n, texts, PRICE);
+        sprintf(next_text(&v), "%u", 1960 + x->year);
+        add_value(&v, YEAR);
+        sprintf(next_text(&v), "%g", (x->big % 300) / 4.0 - 10);
+        add_value(&v, PRICE);
     }
-    strftime(texts[n], sizeof texts[n], "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&when, &tm));
-    add_value(values, &n, texts, WHEN);
-    sprintf(texts[n], "%u", x->r);
-    add_value(values, &n, texts, R);
+    print_date(next_text(&v), 946684800 + (int64_t)x->big * 4000);
+    add_value(&v, WHEN);
+    sprintf(next_text(&v), "%u", x->r);
+    add_value(&v, R);
     for (uint32_t i = 0; i < x->big % 3; ++i) {
-        sprintf(texts[n], "%u", 1990 + (x->r + 7 * i) % 20);
-        add_value(values, &n, texts, YEARS);
+        sprintf(next_text(&v), "%u", 1990 + (x->r + 7 * i) % 20);
+        add_value(&v, YEARS);
     }
-    for (uint32_t w = 0; w < N_WORDS; ++w)
-        if (x->words >> w & 1)
-            sprintf(text + strlen(text), "w%u ", w);
-    const gx_document document = {sizeof document, id,     NULL, text, (size_t)sprintf(id, "d%u", d), 0,
-                                  strlen(text),    values, n};
-    if (gx_builder_add(b, &document, &err) != GX_OK)
-        fail_msg("%s", err.text);
-}
-
-static void build(const char *path, const gx_attribute *of, uint32_t n, const gx_bitmap_options *bitmaps,
-                  void (*add)(gx_builder *, uint32_t), uint32_t n_added)
-{
-    gx_builder *b;
-    gx_builder_options o = GX_BUILDER_OPTIONS;
-    gx_error err = {0};
-    o.path = path;
-    o.analyzer = "whitespace";
-    o.attributes = of;
-    o.n_attributes = n;
-    o.bitmaps = bitmaps;
-    if (gx_builder_open(&b, &o, &err))
-        fail_msg("%s", err.text);
-    for (uint32_t d = 0; d < n_added; ++d)
-        add(b, d);
-    assert_int_equal(gx_builder_finish(b, NULL), GX_OK);
-    gx_builder_abort(b);
+    sprintf(id, "d%u", d);
+    add_of_words(b, id, x->words, &v);
 }
 
 static void open_session(const gx_index *of, gx_engine_kind kind, uint64_t memory, gx_engine **en, gx_session **s)
@@ -159,7 +122,7 @@ static int open_all(void **state)
         return 0;
     for (uint32_t d = 0; d < n_docs; ++d)
         draw_document(d);
-    build(in_dir("random.gx"), attributes, N_ATTRIBUTES, bitmaps, add_document, n_docs);
+    build(in_dir("random.gx"), (attributes_of){attributes, bitmaps, N_ATTRIBUTES}, add_document, 0, n_docs);
     if (gx_index_open(&ix, in_dir("random.gx"), NULL, &err))
         fail_msg("%s", err.text);
     open_session(ix, GX_ENGINE_CPU, 0, &cpu_engine, &cpu);
@@ -540,7 +503,7 @@ static void a_million_strings_are_counted(void **state)
     (void)state;
     if (!gpu)
         skip();
-    build(in_dir("large.gx"), large, 2, NULL, add_large, N_LARGE);
+    build(in_dir("large.gx"), (attributes_of){large, NULL, 2}, add_large, 0, N_LARGE);
     if (gx_index_open(&file, in_dir("large.gx"), NULL, &err))
         fail_msg("%s", err.text);
     open_session(file, GX_ENGINE_GPU, 0, &en, &s);
@@ -575,25 +538,12 @@ static void a_million_strings_are_counted(void **state)
     gx_index_close(file);
 }
 
-static bool stop(void *user)
-{
-    (void)user;
-    return true;
-}
-
 static void counting_is_cancelled(void **state)
 {
-    gx_facet facet;
-    gx_query query = GX_TEXT_QUERY("w1 w2", 5);
-    gx_query_options opt = GX_QUERY_OPTIONS;
-    gx_facets *got = (gx_facets *)1;
     (void)state;
     if (!gpu)
         skip();
-    assert_int_equal(gx_facet_read(&facet, "cat", NULL), GX_OK);
-    opt.cancel = stop;
-    assert_int_equal(gx_count_facets(&got, gpu, &query, &opt, &facet, 1, NULL), GX_ECANCELLED);
-    assert_null(got);
+    assert_counting_is_cancelled(gpu);
 }
 
 int main(void)
