@@ -201,11 +201,22 @@ assert r[0]["p50_us"] <= r[0]["p99_us"] <= r[0]["p99.9_us"]' <.stdout
 @test "bench schedule searches for what is carried within a percentile, and counts the late below" {
     ask bench schedule -q "$TINY" log --engines=cpu --within=1000 --seconds=0.05 --most-rate=2000 --queries=500 --json
     exits 0
+    if [[ $stderr == *'not even the least rate is carried within 1000 ms'* ]]; then # a machine with other work to do
+        python3 -c '
+import json, sys
+assert {p["rate"] for p in json.load(sys.stdin)["rates"]} == {1000}' <.stdout
+        return
+    fi
     python3 -c '
 import json, sys
 r = json.load(sys.stdin)["rates"]
-assert [p["rate"] for p in r][:2] == [1000, 1500] and abs(r[-1]["rate"] - 1350) < 1 and r[-1]["queries"] == 500, r' \
-        <.stdout
+rates = [p["rate"] for p in r]
+assert rates[0] == 1000 and rates[1] in (1000, 1500) and r[-1]["queries"] == 500, r
+assert any(abs(rates[-1] - 0.9 * rate) < 1 for rate in rates[:-1]), r' <.stdout
+    ask bench schedule -q "$TINY" log --engines=cpu --within=0.001 --seconds=0.05 --most-rate=1000 --json
+    exits 0
+    complains 'not even the least rate is carried within 0.001 ms'
+    python3 -c 'import json, sys; json.load(sys.stdin)' <.stdout
 }
 
 @test "replay reads a log into memory, and repeats it" {

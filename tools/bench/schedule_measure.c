@@ -285,8 +285,8 @@ static int find_capacity(bench *b, const setup *s)
     }
     if (code || !low)
         return code ? code
-                    : (printf("%-6s %5u: not even the least rate is carried within %g ms\n", system_names[s->system],
-                              s->cores, within * 1e-6),
+                    : (cli_warn("%s, %u %s: not even the least rate is carried within %g ms", system_names[s->system],
+                                s->cores, s->cores == 1 ? "core" : "cores", within * 1e-6),
                        0);
     const bool shown = !cli_switch(b->a, "json");
     if (shown)
