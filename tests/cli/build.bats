@@ -438,11 +438,12 @@ assert p["bitmaps"]["encoding"] == "range" and p["bitmaps"]["bins"] == 5 and p["
 
 @test "Ctrl-C leaves nothing behind" {
     mkfifo pipe
-    sleep 30 >pipe &
+    { : >reads; exec sleep 600; } >pipe 3>&- & # it opens the pipe, and then the file, once the build reads
     sleeper=$!
     "$GPUIDX" build -f plain pipe -o x.gx 2>said 3>&- &
     builder=$!
-    sleep 0.5
+    wait_until test -e reads
+    rm reads
     kill -INT $builder || true # which a shell without job control lets its children ignore
     kill -TERM $builder
     status=0
@@ -455,14 +456,9 @@ assert p["bitmaps"]["encoding"] == "range" and p["bitmaps"]["bins"] == 5 and p["
 
 @test "Ctrl-C while a named pipe has no writer" {
     mkfifo pipe
-    "$GPUIDX" build -f plain pipe -o x.gx 2>said 3>&- &
-    builder=$!
-    sleep 0.5
-    kill -TERM $builder
-    status=0
-    wait $builder || status=$?
-    [ $status -eq 143 ]
-    grep -q 'interrupted; nothing was written' said
+    interrupt TERM build -f plain pipe -o x.gx
+    exits 143
+    complains 'interrupted; nothing was written'
     nothing_here
 }
 
@@ -621,15 +617,13 @@ PYTHON
 
 @test "SIGTERM ends the reading of a record without end, and of a stream that unpacks to one" {
     status=0
-    timeout -s TERM -k 20 1 "$GPUIDX" build -q -f plain /dev/zero -o x.gx 2>.stderr || status=$?
+    timeout -s TERM -k 60 1 "$GPUIDX" build -q -f plain /dev/zero -o x.gx 2>.stderr || status=$?
     [ "$status" -eq 124 ]
     head -c 100000000 /dev/zero | gzip -1 >one.gz
-    for ((i = 0; i < 40; ++i)); do cat one.gz; done >z.gz
+    for ((i = 0; i < 400; ++i)); do cat one.gz; done >z.gz # 40 GB take minutes
     status=0
-    began=$SECONDS
-    timeout -s INT -k 20 1 "$GPUIDX" build -q -f plain --on-error=skip z.gz -o x.gx 2>.stderr || status=$?
-    [ "$status" -eq 124 ]
-    [ $((SECONDS - began)) -lt 8 ]
+    timeout -s INT -k 60 1 "$GPUIDX" build -q -f plain --on-error=skip z.gz -o x.gx 2>.stderr || status=$?
+    [ "$status" -eq 124 ] # 137: it was killed
     [ ! -e x.gx ]
 }
 

@@ -42,6 +42,35 @@ show() {
     return 1
 }
 
+# Wait until a command succeeds, for a minute at most: what a test waits for, it never expects within a fixed time.
+wait_until() {
+    local end=$((SECONDS + 60))
+    while ((SECONDS < end)); do
+        ! "$@" || return 0
+        sleep 0.1
+    done
+    echo "it did not come: $*" >&2
+    return 1
+}
+
+# Run $GPUIDX in the background and send it a signal: interrupt SIGNAL query ... Where the signal comes before the
+# program has begun to catch it, the program ends without a word, and is given more time in another run.
+interrupt() {
+    local signal=$1 seconds pid
+    shift
+    for seconds in 0.5 2 8 32; do
+        status=0
+        # a shell without job control lets its children ignore INT
+        env --default-signal=INT,HUP "$GPUIDX" "$@" >.stdout 2>.stderr 3>&- &
+        pid=$!
+        sleep $seconds
+        kill -"$signal" $pid
+        wait $pid || status=$?
+        stderr=$(cat .stderr)
+        [ -z "$stderr" ] || return 0
+    done
+}
+
 exits() {
     [ "$status" -eq "$1" ] || { echo "the exit code is not $1" >&2; show; }
 }

@@ -59,13 +59,12 @@ print([i[k] for k in ("n_docs", "n_terms", "n_postings", "n_tokens", "avgdl", "m
     done
     mkdir other.0123456789abcdef.tmp c.tmp
     : >other.0123456789abcdef.tmp/mine
-    flock c.0123456789abcde2.tmp sleep 3 & # another collect, which lives
-    sleep 0.5
+    exec 7<c.0123456789abcde2.tmp
+    flock 7 # as another collect does that lives
     "$GPUIDX" collect -q "$BATS_FILE_TMPDIR/1.gx" -o c
     [ "$(ls | tr '\n' ' ')" = "c c.0123456789abcde2.tmp c.tmp other.0123456789abcdef.tmp " ]
     "$GPUIDX" check -q c
     "$GPUIDX" check -q "$BATS_FILE_TMPDIR/1.gx"
-    wait
 }
 
 @test "a collection is checked, exported and made one index" {
@@ -276,18 +275,11 @@ for line in sys.stdin:
     "$GPUIDX" query here -q --engine=cpu -f tsv -k 1000 <in >out &
     exec 8>in
     echo 'gpu' >&8
-    arrives() { # an answer; so the process has read its line
-        for _ in $(seq 300); do
-            grep -q "$1" out && return
-            sleep 0.1
-        done
-        return 1
-    }
-    arrives .
+    wait_until grep -q . out # an answer; so the process has read its line
     printf '{"id":"new1","text":"a zebrafish"}\n' >new.jsonl
     "$GPUIDX" add -q here new.jsonl
     echo 'zebrafish' >&8
-    arrives new1
+    wait_until grep -q new1 out
     echo new1 >ids
     "$GPUIDX" delete -q here --ids ids
     echo 'zebrafish' >&8

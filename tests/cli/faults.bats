@@ -130,11 +130,11 @@ inject() {
     touch .gpuidx-0123456789abcdef.tmp .gpuidx-0123456789abcdef .gpuidx-0123456789abcdeg.tmp \
         .gpuidx-00000000000000aa.tmp
     needs flock
-    flock .gpuidx-00000000000000aa.tmp sleep 30 &
-    sleep 0.3
+    exec 7<.gpuidx-00000000000000aa.tmp
+    flock 7
     ask recode -q "$TINY" -o x.gx
     exits 0
-    kill $!
+    exec 7<&-
     holds_only x.gx .gpuidx-0123456789abcdef .gpuidx-0123456789abcdeg.tmp .gpuidx-00000000000000aa.tmp
 }
 
@@ -164,14 +164,11 @@ inject() {
 }
 
 @test "SIGHUP ends a replay without leaving a part of its run" {
+    for i in $(seq 300); do cat "$LOG"; done >long
     for signal in INT TERM HUP; do
-        for i in $(seq 300); do cat "$LOG"; done >long
-        env --default-signal=INT,HUP "$GPUIDX" replay -q "$TINY" long --run x.run &
-        sleep 0.2
-        kill -$signal $!
-        status=0
-        wait $! || status=$?
+        interrupt $signal replay -q --engine=cpu --rate=1000 "$TINY" long --run x.run
         [ "$status" -gt 128 ]
+        complains interrupted
         holds_only long
     done
 }
@@ -274,7 +271,8 @@ inject() {
     mkfifo questions
     "$GPUIDX" query -q q.gx - -f tsv <questions >.stdout 2>.stderr &
     exec 7>questions
-    sleep 0.5
+    echo 05 >&7
+    wait_until test -s .stdout # its answer
     : >q.gx
     echo '01 02 03' >&7
     exec 7>&-
@@ -292,7 +290,8 @@ inject() {
         mkfifo questions
         "$GPUIDX" query -q --load=$how $how.gx - -f tsv <questions >$how 2>.stderr &
         exec 7>questions
-        sleep 0.5
+        echo 05 >&7
+        wait_until test -s $how # its answer
         [ $how = map ] || : >$how.gx
         echo '01 02 03' >&7
         exec 7>&-
@@ -381,7 +380,7 @@ PYTHON
 @test "a FIFO as an index is refused at once" {
     mkfifo fifo.gx
     status=0
-    timeout 5 "$GPUIDX" check fifo.gx 2>.stderr || status=$?
+    timeout 60 "$GPUIDX" check fifo.gx 2>.stderr || status=$?
     stderr=$(cat .stderr)
     exits 5
     complains 'it is not a file'

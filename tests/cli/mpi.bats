@@ -96,10 +96,8 @@ END
     mpirun --oversubscribe --allow-run-as-root -n 3 "$GPUIDX_MPI" build 0.jsonl 1.jsonl pipe.jsonl rest.jsonl -o c \
         --on-error=skip 2>/dev/null &
     job=$!
-    for _ in $(seq 300); do
-        [ -e c.parts/part-000001.gx ] && [ -e c.parts/part-000002.gx ] && break
-        sleep 0.1
-    done
+    wait_until test -e c.parts/part-000001.gx
+    wait_until test -e c.parts/part-000002.gx
     kill -9 "$(pgrep -P $job | head -n 1)"
     code=0
     wait $job || code=$?

@@ -144,7 +144,7 @@ END
     exec 7>in 8<out
     for word in twins skipping; do
         echo $word >&7
-        read -r -t 20 answer <&8
+        read -r -t 60 answer <&8
         [[ $answer == *d0* ]]
     done
     exec 7>&- 8<&-

@@ -8,17 +8,17 @@
     pause SECONDS
     unseen TEXT     the program has not shown it so far
     size COLUMNS    make the window that wide
-    until TEXT N type TEXT2 / keys TEXT3    up to N times: type, pause a moment (50 ms, 25, ...), keys; until
-                    the program shows TEXT
+    until TEXT N type TEXT2 / keys TEXT3    up to N times: type, pause a moment (50 ms, less, then more),
+                    keys; until the program shows TEXT
     exit CODE       wait for its end
     END
 
-Fails, and shows all that the program wrote, when what is waited for does not come within 20 seconds.
+Fails, and shows all that the program wrote, when what is waited for does not come within a minute.
 """
 import os, pty, re, select, signal, struct, sys, time, fcntl, termios
 
 KEYS = {"C-c": b"\x03", "C-d": b"\x04", "C-r": b"\x12", "UP": b"\x1b[A", "C-a": b"\x01", "TAB": b"\t"}
-WAIT = 20.0
+WAIT = 60.0
 
 
 class Terminal:
@@ -111,7 +111,7 @@ def main():
             for i in range(int(n)):
                 t.see("gpuidx> ")
                 t.write(typed.encode() + b"\r")
-                time.sleep(0.05 / 2 ** (i % 5)) # the search may be fast
+                time.sleep(0.05 * 2.0 ** (0, -1, -2, -3, -4, 1, 2, 3, 4, 5)[i % 10]) # the search may be fast
                 t.write(keys(pressed))
                 if t.see(text, 3):
                     break
