@@ -213,7 +213,7 @@ class Test:
                 where = "%s, %s %d fails with %s" % (op.name, call, n, error)
                 self.begin(op, folder)
                 done = subprocess.run([*trace, "-e", "inject=%s:error=%s:when=%d" % (call, error, n), self.program,
-                                       *self.command(op, folder)], capture_output=True, text=True, timeout=60)
+                                       *self.command(op, folder)], capture_output=True, text=True, timeout=600)
                 if done.returncode not in range(8):
                     raise Broken("%s: exit code %d: %s" % (where, done.returncode, done.stderr))
                 state = self.verify(op, where, folder)

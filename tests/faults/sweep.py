@@ -8,8 +8,9 @@
     kills    SIGKILL, SIGTERM, SIGINT and SIGHUP at random moments
     space    a file system of 4 to 200 KB (needs root)
 
-Without --seconds every n is tried; with it a sample, evenly spread, that takes about so long. The
-exit code is 77 (skipped) if what is needed is missing, 1 if a rule was broken:
+Without --seconds every n is tried; with it a sample, evenly spread, that takes about so long after the commands have
+run once without a fault, and longer on a slow machine: it has 40 runs at least. The exit code is 77 (skipped) if what
+is needed is missing, 1 if a rule was broken:
 
     memory   exit codes are 0 and 6, or 5 with "is in place"; at exit 0 the output is the one without a fault
     calls    exit codes are 0 to 7; at exit 0 the output is whole
@@ -20,6 +21,8 @@ Failures inside libarchive are counted apart: it aborts where an allocation of i
 """
 import argparse, collections, json, os, random, re, shlex, shutil, signal, subprocess, sys, tempfile, time
 
+LEAST = 40 # runs of a sample, however long they take
+LONG = 600 # s: what takes longer has stopped for good
 TEMPORARY = re.compile(r"\.gpuidx-[0-9a-f]{16}\.tmp$|\.tmp$|\.unordered$")
 
 
@@ -96,6 +99,7 @@ class Sweep:
         self.inputs = os.path.join(self.base, "inputs")
         self.work = os.path.join(self.base, "work")
         self.counts = collections.Counter()
+        self.deadline = None
         self.broken = []
         os.mkdir(self.inputs)
         os.mkdir(self.input("files"))
@@ -103,7 +107,7 @@ class Sweep:
 
     def gpuidx(self, *args, cwd=None, **more):
         return subprocess.run([self.program, *args], cwd=cwd or self.work, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, **more)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LONG, **more)
 
     def make_inputs(self):
         rng = random.Random(1)
@@ -160,7 +164,7 @@ class Sweep:
 
     def run(self, case, env=None, prefix=()):
         return subprocess.run([*prefix, self.program, *case.args], cwd=self.work, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LONG,
                               env={**os.environ, **(env or {})})
 
     def read(self, name):
@@ -216,6 +220,14 @@ class Sweep:
                 if not old and self.gpuidx("check", name).returncode:
                     self.fail(case, f"{what}: {name} is damaged", r)
 
+    def is_enough(self):
+        """Whether a sample has taken its time, which begins when it is first asked for."""
+        if not self.o.seconds:
+            return False
+        if self.deadline is None:
+            self.deadline = time.monotonic() + self.o.seconds
+        return time.monotonic() > self.deadline and self.counts["runs"] >= LEAST
+
     def sample(self, counts):
         """Pairs (case, n), every n of every case, or those of them for which there is time."""
         pairs = [(case, n) for case, total in counts for n in range(1, total + 1)]
@@ -223,7 +235,7 @@ class Sweep:
         if self.o.seconds:
             random.Random(self.o.seed).shuffle(pairs)
         for case, n in pairs:
-            if self.o.seconds and time.monotonic() > self.deadline:
+            if self.is_enough():
                 break
             yield case, n
 
@@ -266,7 +278,7 @@ class Sweep:
         if self.o.seconds:
             random.Random(self.o.seed).shuffle(pairs)
         for case, call, n in pairs:
-            if self.o.seconds and time.monotonic() > self.deadline:
+            if self.is_enough():
                 break
             self.fresh(case)
             error = random.choice(["EIO", "ENOSPC", "ENOMEM", "EMFILE"])
@@ -286,7 +298,7 @@ class Sweep:
             begin = time.monotonic()
             self.run(case)
             lasts[case.name] = time.monotonic() - begin
-        while rounds < 3000 if not self.o.seconds else time.monotonic() < self.deadline:
+        while rounds < 3000 if not self.o.seconds else not self.is_enough():
             rounds += 1
             case = random.choice(writers)
             self.fresh(case)
@@ -295,7 +307,7 @@ class Sweep:
             time.sleep(random.uniform(0, 1.1 * lasts[case.name]))
             sig = random.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
             p.send_signal(sig)
-            out, err = p.communicate(timeout=60)
+            out, err = p.communicate(timeout=LONG)
             r = subprocess.CompletedProcess(case.args, p.returncode, out, err)
             if sig == signal.SIGKILL and [x for x in os.listdir(self.work) if TEMPORARY.search(x)]:
                 self.counts["left by SIGKILL, swept by the next run"] += 1
@@ -327,7 +339,7 @@ class Sweep:
         if self.o.seconds:
             random.Random(self.o.seed).shuffle(sizes)
         for size in sizes:
-            if self.o.seconds and time.monotonic() > self.deadline:
+            if self.is_enough():
                 break
             for case in (c for c in CASES if c.outputs):
                 if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}k", "none", mount],
@@ -387,7 +399,6 @@ def main():
     signal.signal(signal.SIGINT, signal.default_int_handler) # a job in the background ignores them, and so would
     signal.signal(signal.SIGHUP, signal.SIG_DFL)             # the programs that it starts
     s = Sweep(o)
-    s.deadline = time.monotonic() + o.seconds
     try:
         getattr(s, o.sweep)()
     finally:
