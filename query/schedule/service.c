@@ -55,6 +55,7 @@ static void free_service(gx_service *s)
     pthread_cond_destroy(&s->room);
     pthread_cond_destroy(&s->drained);
     pthread_cond_destroy(&s->ended);
+    pthread_cond_destroy(&s->retries);
     pthread_mutex_destroy(&s->lock);
     pthread_mutex_destroy(&s->chunk_lock);
     free(s);
@@ -161,6 +162,7 @@ gx_status gx_service_open(gx_service **out, const gx_service_options *given, gx_
     pthread_cond_init(&s->room, NULL);
     pthread_cond_init(&s->drained, NULL);
     pthread_cond_init(&s->ended, &monotonic);
+    pthread_cond_init(&s->retries, &monotonic);
     pthread_condattr_destroy(&monotonic);
     pthread_mutexattr_t adaptive; /* it is held for microseconds: sleeping takes longer */
     pthread_mutexattr_init(&adaptive);
@@ -224,6 +226,7 @@ void gx_service_close(gx_service *s)
     gx_service_change(s);
     for (int p = 0; p < GX_N_PROCESSORS; ++p)
         pthread_cond_broadcast(&s->work[p]);
+    pthread_cond_broadcast(&s->retries);
     pthread_cond_broadcast(&s->room);
     pthread_mutex_unlock(&s->lock);
     gx_service_end_threads(s);

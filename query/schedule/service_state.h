@@ -88,6 +88,7 @@ struct gx_service {
 
     alignas(64) pthread_mutex_t lock; /* of the rest */
     pthread_cond_t work[GX_N_PROCESSORS], room, drained, ended;
+    pthread_cond_t retries; /* threads whose GPU has failed wait here: they do not take what `work` tells of */
     gx_worker *left;   /* threads that the GPU keeps, or has kept */
     uint32_t n_active; /* threads that answer */
     uint32_t most_polling;

@@ -22,23 +22,24 @@ void gx_service_wake(gx_service *s, gx_processor p, uint32_t n)
         pthread_cond_signal(&s->work[p]);
 }
 
-/* Whether something has been put that a thread of the processor may take without being woken. */
-static bool has_arrived(gx_service *s, gx_processor p)
+/* Whether something has been put that a thread of the processor may take, or watch, without being woken. */
+static bool has_arrived(gx_service *s, gx_processor p, bool watches)
 {
-    return atomic_load(&s->arrived) ||
-           (p == GX_PROCESSOR_GPU && atomic_load(&s->n_chunked) && !atomic_load(&s->gpu_lost));
+    if (atomic_load(&s->arrived))
+        return true;
+    return !watches && atomic_load(&s->n_chunked) && !(p == GX_PROCESSOR_GPU && atomic_load(&s->gpu_lost));
 }
 
-/* Sleep until woken, or until the time `until`. takes: the thread takes queries; then it does not sleep where some
- * have arrived. The caller holds the lock. A query that is put after that look finds that somebody sleeps, see wake_for
- * (service.c). */
-static void sleep_until(gx_service *s, gx_processor p, uint64_t until, bool takes)
+/* Sleep until woken, or until the time `until`; but not where something has arrived that the thread has not seen. The
+ * caller holds the lock. A query that is put after that look finds that somebody sleeps, see wake_for (service.c) and
+ * push (service_chunks.c): both sides tell first and look then, so that one of them sees the other. */
+static void sleep_until(gx_service *s, gx_processor p, uint64_t until)
 {
     const struct timespec t = gx_service_time_at(until);
     const bool watches = p == GX_PROCESSOR_CPU && until != UINT64_MAX;
     atomic_fetch_add(&s->n_watching, watches);
     atomic_fetch_add(&s->n_sleeping[p], 1);
-    if (takes && has_arrived(s, p))
+    if (has_arrived(s, p, watches))
         ;
     else if (until == UINT64_MAX)
         pthread_cond_wait(&s->work[p], &s->lock);
@@ -127,6 +128,19 @@ static uint32_t take_scheduled(gx_worker *w, uint64_t t, double *ns, uint32_t *a
     return n;
 }
 
+/* A thread of the GPU leaves chunks: the next one takes them, or, where all are busy and perhaps hang, a thread of the
+ * CPU watches them. A thread of the CPU that leaves anything wakes the next one. */
+static void wake_next(gx_worker *w)
+{
+    gx_service *s = w->s;
+    if (w->p == GX_PROCESSOR_CPU ? !gx_service_has_work(s) : !atomic_load(&s->n_chunked))
+        return;
+    gx_service_wake(s, w->p, atomic_load(&s->n_polling[w->p]) + 1); /* and so on, one thread after the other */
+    if (w->p == GX_PROCESSOR_GPU && !atomic_load(&s->n_sleeping[w->p]) && !atomic_load(&s->n_polling[w->p]) &&
+        !atomic_load(&s->n_watching))
+        gx_service_wake(s, GX_PROCESSOR_CPU, 1);
+}
+
 uint32_t gx_worker_take(gx_worker *w, double *ns)
 {
     gx_service *s = w->s;
@@ -146,8 +160,8 @@ uint32_t gx_worker_take(gx_worker *w, double *ns)
         gx_service_change(s);
         gx_service_wake(s, GX_PROCESSOR_CPU, s->opt.cpu_threads);
         gx_service_wake(s, GX_PROCESSOR_GPU, 1);
-    } else if (n && (w->p == GX_PROCESSOR_CPU ? gx_service_has_work(s) : atomic_load(&s->n_chunked) > 0)) {
-        gx_service_wake(s, w->p, atomic_load(&s->n_polling[w->p]) + 1); /* and so on, one thread after the other */
+    } else if (n) {
+        wake_next(w);
     }
     return n;
 }
@@ -159,9 +173,10 @@ static bool return_to_gpu(gx_worker *w)
 {
     gx_service *s = w->s;
     gx_error err;
+    const struct timespec t = gx_service_time_at(w->retry_at);
     pthread_mutex_lock(&s->lock);
     while (!atomic_load(&s->closing) && gx_service_now() < w->retry_at)
-        sleep_until(s, GX_PROCESSOR_GPU, w->retry_at, false);
+        pthread_cond_timedwait(&s->retries, &s->lock, &t);
     const bool all_returned = gx_service_free_left(s);
     pthread_mutex_unlock(&s->lock);
     if (atomic_load(&s->closing))
@@ -208,7 +223,7 @@ static uint32_t wait_for_work(gx_worker *w, double *ns)
         if (!spin_until)
             spin_until = t + (uint64_t)(s->opt.spin * 1e9);
         if (t >= spin_until || atomic_load(&s->n_polling[w->p]) >= s->most_polling) {
-            sleep_until(s, w->p, next, true);
+            sleep_until(s, w->p, next);
             spin_until = 0;
             continue;
         }
