@@ -47,30 +47,30 @@ static uint32_t take_whole(gx_service *s, gx_worker *w, uint32_t most, double *n
     return n;
 }
 
-/* Take the first queries of the oldest chunk. The caller holds chunk_lock. */
+/* Take the first queries of the oldest chunk, for the CPU. The caller holds chunk_lock. */
 static uint32_t take_some(gx_service *s, gx_worker *w, uint32_t most, double *ns)
 {
-    gx_service_job *const c = s->first_chunk;
-    if (c->n_chunk <= most)
-        return take_whole(s, w, c->n_chunk, ns);
-    gx_service_job *last = c;
-    *ns = c->described.cpu;
-    for (uint32_t i = 1; i < most; ++i) {
-        last = last->next;
-        *ns += last->described.cpu;
+    gx_service_job *const c = s->first_chunk, *last = NULL, *rest = c;
+    double gpu_ns = 0; /* of those that are taken */
+    uint32_t n = 0;
+    for (; rest && n < most; rest = rest->next, ++n) {
+        *ns += rest->described.cpu;
+        gpu_ns += rest->described.gpu;
+        last = rest;
     }
-    gx_service_job *const rest = last->next;
-    rest->n_chunk = c->n_chunk - most;
-    rest->chunk_ns = c->chunk_ns * rest->n_chunk / c->n_chunk;
-    rest->chunk_put_at = c->chunk_put_at;
-    rest->next_chunk = c->next_chunk;
-    s->first_chunk = rest;
-    if (s->last_chunk == c)
-        s->last_chunk = rest;
+    if (rest) {
+        rest->n_chunk = c->n_chunk - n;
+        rest->chunk_ns = c->chunk_ns - gpu_ns;
+        rest->chunk_put_at = c->chunk_put_at;
+        rest->next_chunk = c->next_chunk;
+        if (s->last_chunk == c)
+            s->last_chunk = rest;
+    }
+    s->first_chunk = rest ? rest : c->next_chunk;
     last->next = c->next_chunk = NULL;
-    c->n_chunk = most;
+    c->n_chunk = n;
     w->chunks = c;
-    return most;
+    return n;
 }
 
 uint64_t gx_chunks_next(gx_service *s, uint64_t now)
@@ -246,12 +246,13 @@ static gx_service_job *unlink_query(gx_service *s, gx_service_job **link, gx_ser
     if (previous) {
         previous->next = job->next;
         --head->n_chunk;
+        head->chunk_ns -= job->described.gpu;
         return job;
     }
     gx_service_job *const heir = head->next;
     if (heir) {
         heir->n_chunk = head->n_chunk - 1;
-        heir->chunk_ns = head->chunk_ns;
+        heir->chunk_ns = head->chunk_ns - head->described.gpu;
         heir->chunk_put_at = head->chunk_put_at;
         heir->next_chunk = head->next_chunk;
     }

@@ -18,7 +18,8 @@ static gx_index *ix;
 static gx_engine *cpu, *gpu;
 static gx_executor gated_gpu;
 static atomic_bool gate;     /* closed: runs of the GPU wait, */
-static atomic_bool cpu_gate; /* and threads of the CPU, when they have answered */
+static atomic_bool cpu_gate; /* and threads of the CPU, when they have answered, */
+static _Thread_local bool passes; /* but not this one */
 static atomic_uint n_faults; /* of the GPU, to be injected */
 static atomic_uint n_runs;   /* of the GPU */
 
@@ -135,7 +136,7 @@ static void on_answer(void *user, const gx_service_answer *a)
     if (!cancelled)
         atomic_fetch_add(&got.by[a->by], 1);
     atomic_fetch_add(&got.fallen, a->fell_back);
-    if (!cancelled && a->by == GX_PROCESSOR_CPU)
+    if (!cancelled && a->by == GX_PROCESSOR_CPU && !passes)
         wait_at(&cpu_gate);
 }
 
@@ -383,6 +384,70 @@ static void the_cpu_answers_a_few_that_wait_long(void **state)
     }
 }
 
+static float cost_on(gx_processor p, const gx_service_job *job)
+{
+    return p == GX_PROCESSOR_CPU ? job->described.cpu : job->described.gpu;
+}
+
+/* Take queries as a thread of the processor does; the scheduler is told what they cost on that one. Answers them on
+ * the CPU. */
+static void take_and_check(gx_service *s, gx_processor p)
+{
+    double want = 0;
+    uint32_t n = 0;
+    gx_worker *w = gx_worker_open(s, p, 0);
+    assert_non_null(w);
+    assert_int_equal(gx_session_open(&w->session, cpu, NULL), GX_OK);
+    do { /* the CPU takes a few when they are stale */
+        pthread_mutex_lock(&s->lock);
+        w->n = gx_worker_take(w, &w->ns);
+        pthread_mutex_unlock(&s->lock);
+    } while (!w->n);
+    for (const gx_service_job *c = w->chunks; c; c = c->next_chunk) {
+        for (const gx_service_job *job = c; job; job = job->next, ++n)
+            want += cost_on(p, job);
+    }
+    assert_int_equal(w->n, n);
+    assert_true(w->ns >= want * (1 - 1e-9) && w->ns <= want * (1 + 1e-9));
+    gx_worker_answer(w);
+    pthread_mutex_lock(&s->lock);
+    gx_worker_end_work(w);
+    pthread_mutex_unlock(&s->lock);
+    gx_worker_close(w);
+}
+
+static void chunks_are_scheduled_by_their_costs_on_who_takes_them(void **state)
+{
+    (void)state;
+    uint32_t n = 0, n_cancelled = 0;
+    set_gates(true);
+    passes = true;
+    gx_service *s = opened(0);
+    gx_service_counts c = {0};
+    const double end = gx_clock_seconds() + LONG_ENOUGH;
+    while ((c.batches < 2 || c.by[GX_PROCESSOR_CPU] == 0) && gx_clock_seconds() < end) { /* all threads are busy */
+        submit(s, n, BATCH, 0);
+        n += BATCH;
+        pause_shortly();
+        gx_service_get_counts(s, &c);
+    }
+    assert_true(c.batches == 2 && c.by[GX_PROCESSOR_CPU] > 0);
+    const uint64_t first = submit(s, 0, 60, 0);
+    for (uint32_t i = 0; i < 60; i += 7)
+        n_cancelled += gx_service_cancel(s, first + i);
+    assert_true(n_cancelled > 0);
+    for (uint32_t turn = 0; atomic_load(&s->n_chunked); ++turn)
+        take_and_check(s, turn % 4 < 3 ? GX_PROCESSOR_CPU : GX_PROCESSOR_GPU);
+    submit(s, 60, 21, 0);
+    while (atomic_load(&s->n_chunked)) /* the last ones are all that is left of their chunk */
+        take_and_check(s, GX_PROCESSOR_CPU);
+    set_gates(false);
+    gx_service_drain(s);
+    assert_int_equal(atomic_load(&got.right) + n_cancelled, n + 60 + 21);
+    passes = false;
+    gx_service_close(s);
+}
+
 /* Pass some time without sleeping, so that threads are met at any step on their way to sleep. */
 static void spin(gen_rng *rng, uint32_t most_ns)
 {
@@ -464,6 +529,7 @@ int main(void)
         cmocka_unit_test(closing_answers_many_that_wait_with_cancelled),
         cmocka_unit_test(the_cpu_helps_where_many_wait),
         cmocka_unit_test(the_cpu_answers_a_few_that_wait_long),
+        cmocka_unit_test(chunks_are_scheduled_by_their_costs_on_who_takes_them),
         cmocka_unit_test(full_batches_are_taken_by_all_threads_of_the_gpu),
         cmocka_unit_test(few_that_meet_a_cpu_on_its_way_to_sleep_are_answered),
     };
