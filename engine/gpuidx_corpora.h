@@ -107,6 +107,8 @@ typedef struct gx_source_counts {
     uint64_t raw_bytes;      /* bytes read, before decompression */
     uint64_t raw_total;      /* bytes of all files, before decompression; 0: unknown (a pipe) */
     gx_source_format format; /* of the file being read */
+    uint64_t broken_links;   /* symbolic links in directories that lead nowhere, passed over */
+    const char *broken_link; /* the first of them, until the source is closed; NULL: none */
 } gx_source_counts;
 GX_API gx_source_counts gx_source_get_counts(const gx_source *s);
 

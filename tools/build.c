@@ -81,6 +81,15 @@ static void add_part(char *line, size_t room, uint64_t n, const char *what)
         snprintf(line + used, room - used, "%s%s %s", used ? ", " : "", show_count(n), what);
 }
 
+static void warn_of_broken_links(const gx_source_counts *in)
+{
+    if (in->broken_links == 1)
+        cli_warn("a symbolic link in the corpus leads nowhere, and was passed over: %s", in->broken_link);
+    else if (in->broken_links)
+        cli_warn("%s symbolic links in the corpus lead nowhere, and were passed over; the first is %s",
+                 show_count(in->broken_links), in->broken_link);
+}
+
 static void summarize(const build *b, const gx_source_counts *in, const gx_builder_counts *out,
                       const gx_index_stats *ix, double bits, double total)
 {
@@ -117,6 +126,7 @@ static void summarize(const build *b, const gx_source_counts *in, const gx_build
         cli_warn("--columns means nothing to %s", gx_source_format_name(in->format));
     if (cli_given(b->args, "fields") && in->files && in->format != GX_SOURCE_JSONL && in->format != GX_SOURCE_VECTORS)
         cli_warn("--fields means nothing to %s", gx_source_format_name(in->format));
+    warn_of_broken_links(in);
     if (ix->n_docs == 0)
         cli_warn("the corpus holds no documents; the index is empty");
 }
@@ -132,9 +142,9 @@ static void print_json(const build *b, const gx_source_counts *in, const gx_buil
            ix->n_docs, ix->n_terms, ix->n_postings, ix->n_tokens, ix->file_bytes, ix->device_bytes);
     printf(",\"format\":\"%s\",\"files\":%" PRIu64 ",\"bytes_read\":%" PRIu64 ",\"text_bytes\":%" PRIu64
            ",\"skipped\":%" PRIu64 ",\"duplicates\":%" PRIu64 ",\"empty\":%" PRIu64 ",\"dropped_tokens\":%" PRIu64
-           ",\"replaced\":%" PRIu64 ",\"nul_bytes\":%" PRIu64,
+           ",\"replaced\":%" PRIu64 ",\"nul_bytes\":%" PRIu64 ",\"broken_links\":%" PRIu64,
            gx_source_format_name(in->format), in->files, in->bytes, out->text_bytes, b->skipped, out->duplicates,
-           out->empty, out->dropped_tokens, in->replaced + out->replaced_bytes, in->nul_bytes);
+           out->empty, out->dropped_tokens, in->replaced + out->replaced_bytes, in->nul_bytes, in->broken_links);
     printf(",\"seconds\":{\"total\":%.3f,\"read\":%.3f,\"analyse\":%.3f,\"invert\":%.3f,\"merge\":%.3f,\"lists\":%.3f,"
            "\"documents\":%.3f,\"order\":%.3f}}\n",
            total, b->read_seconds, out->seconds[GX_STAGE_ANALYSE], out->seconds[GX_STAGE_INVERT],

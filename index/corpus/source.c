@@ -119,6 +119,12 @@ char *gx_put_utf8(char *to, unsigned c)
 
 /* ---- which format ---- */
 
+static bool ends_in(const char *name, const char *end)
+{
+    const size_t n = strlen(name), m = strlen(end);
+    return n >= m && strcasecmp(name + n - m, end) == 0;
+}
+
 static gx_source_format guess_by_name(const char *name)
 {
     static const struct {
@@ -196,6 +202,10 @@ static gx_status find_format(gx_source *s, gx_error *err)
     s->format = guess_by_name(s->file.name);
     if (s->format == GX_SOURCE_GUESS)
         s->format = guess_by_content(&s->in);
+    if (s->format == GX_SOURCE_GUESS && ends_in(s->file.name, ".csr"))
+        return gx_fail(err, GX_EUSAGE,
+                       "cannot tell the format of %s, which may be a matrix of vectors (csr): those are not guessed",
+                       s->in.path);
     if (s->file.in_directory) {
         if (s->format == GX_SOURCE_GUESS)
             s->format = GX_SOURCE_FILES;
@@ -206,7 +216,7 @@ static gx_status find_format(gx_source *s, gx_error *err)
         return GX_OK;
     return gx_fail(err, GX_EUSAGE,
                    "cannot tell the format of %s "
-                   "(jsonl, tsv, csv, trectext, trecweb, smart, warc, plain or files)",
+                   "(jsonl, tsv, csv, trectext, trecweb, smart, warc, plain or files; vectors and csr are not guessed)",
                    s->in.path);
 }
 
@@ -651,5 +661,7 @@ gx_source_counts gx_source_get_counts(const gx_source *s)
     c.too_long = s->in.too_long;
     c.raw_total = s->raw_total;
     c.format = s->format;
+    if (s->walk)
+        c.broken_links = gx_walk_broken_links(s->walk, &c.broken_link);
     return c;
 }

@@ -26,6 +26,8 @@ struct gx_walk {
     char *path; /* the directory being walked and a name in it */
     size_t cap, root_len;
     struct stat file; /* of the file that next gave last */
+    uint64_t n_broken;
+    char *broken; /* the path of the first */
     int depth;
     directory_level levels[MAX_DEPTH];
 };
@@ -116,6 +118,18 @@ static gx_status next_path(gx_walk *w, gx_walk_file *file, gx_error *err)
     return push_directory(w, &w->file, err);
 }
 
+/* Count w->path as a link to nothing; but not a name that is gone since its directory was read. */
+static gx_status pass_over(gx_walk *w, gx_error *err)
+{
+    struct stat link;
+    if (lstat(w->path, &link) != 0)
+        return GX_OK;
+    ++w->n_broken;
+    if (!w->broken && !(w->broken = strdup(w->path)))
+        return no_memory(err);
+    return GX_OK;
+}
+
 /* The next entry of the innermost directory. */
 static gx_status next_entry(gx_walk *w, gx_walk_file *file, gx_error *err)
 {
@@ -129,7 +143,7 @@ static gx_status next_entry(gx_walk *w, gx_walk_file *file, gx_error *err)
     if (st)
         return st;
     if (stat(w->path, &w->file) != 0)
-        return errno == ENOENT ? GX_OK : cannot("open", w->path, err); /* a link to nothing */
+        return errno == ENOENT ? pass_over(w, err) : cannot("open", w->path, err);
     if (S_ISDIR(w->file.st_mode))
         return is_on_stack(w, &w->file) ? GX_OK : push_directory(w, &w->file, err);
     if (S_ISREG(w->file.st_mode)) {
@@ -177,7 +191,14 @@ void gx_walk_close(gx_walk *w)
     while (w->depth > 0)
         pop_directory(w);
     free(w->path);
+    free(w->broken);
     free(w);
+}
+
+uint64_t gx_walk_broken_links(const gx_walk *w, const char **first)
+{
+    *first = w->broken;
+    return w->n_broken;
 }
 
 gx_status gx_walk_total(const char *const *paths, size_t n, uint64_t *bytes, gx_error *err)

@@ -20,8 +20,11 @@ gx_status gx_walk_open(gx_walk **out, const char *const *paths, size_t n, gx_err
 
 /* The next file; file->path is NULL after the last. The strings live until the next call. Inside
  * directories, hidden names and everything but regular files are left out. Symbolic links are
- * followed, except to a directory that is being walked. */
+ * followed, except to a directory that is being walked, and counted where they lead nowhere. */
 gx_status gx_walk_next(gx_walk *w, gx_walk_file *file, gx_error *err);
+
+/* Symbolic links to nothing, so far. *first: the path of the first one, which the walk owns, or NULL. */
+uint64_t gx_walk_broken_links(const gx_walk *w, const char **first);
 void gx_walk_close(gx_walk *w);
 
 /* The sum of the sizes of all files, in bytes; 0 if a size is unknown, as that of a pipe. */

@@ -651,3 +651,27 @@ PYTHON
     [ "$status" -eq 5 ]
     [ ! -e y.gx ]
 }
+
+@test "symbolic links that lead nowhere are told of and counted, and those between folders end" {
+    mkdir -p d/e
+    echo apple >d/b.txt
+    ln -s ../../d d/e/up
+    ask build -f files d -o x.gx
+    exits 0
+    [[ $stderr != *link* ]]
+    ln -s nowhere d/a.txt
+    for threads in 1 3; do
+        ask build -f files d -o x.gx --force -j $threads
+        exits 0
+        complains '1 document, 1 term'
+        complains 'a symbolic link in the corpus leads nowhere, and was passed over: d/a.txt'
+    done
+    ln -s nowhere d/e/c.txt
+    ask build -q -f files d -o x.gx --force --json
+    exits 0
+    complains '2 symbolic links in the corpus lead nowhere, and were passed over; the first is d/a.txt'
+    says '"broken_links":2'
+    ask build -q -f files d/a.txt -o x.gx --force # one that is named is an error
+    exits 5
+    complains 'd/a.txt'
+}

@@ -562,3 +562,19 @@ EOF
     exits 2
     complains 'hybrid'
 }
+
+@test "a matrix without --format is refused with the name of its format" {
+    csr m.csr 3 50 '[0, 2, 2, 3]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
+    mkdir d
+    cp m.csr d
+    for corpus in m.csr d; do
+        ask build $corpus -o m.gx
+        exits 2
+        complains 'm.csr, which may be a matrix of vectors (csr): those are not guessed; say it with -f'
+        [ ! -e m.gx ]
+    done
+    cp m.csr m.bin
+    ask build m.bin -o m.gx
+    exits 2
+    complains 'vectors and csr are not guessed); say it with -f'
+}
