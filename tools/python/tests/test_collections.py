@@ -190,7 +190,15 @@ def test_a_forked_child_leaves_the_writer_alone(tmp_path):
         assert ix.docnos() == ["a", "c"]
 
 
-def test_ctrl_c_ends_a_merge_and_loses_nothing(tmp_path):
+@pytest.fixture
+def ctrl_c():
+    """The signal ends calls even where a shell has started the tests in the background, with the signal ignored."""
+    old = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, old)
+
+
+def test_ctrl_c_ends_a_merge_and_loses_nothing(tmp_path, ctrl_c):
     rng = random.Random(4)
     folder, n = tmp_path / "c", 0
     with gpuidx.Collection.create(folder, analyzer="whitespace") as c:
