@@ -10,6 +10,7 @@
 #include "engine/huge_pages.h"
 #include "engine/prefetch.h"
 #include "engine/status.h"
+#include "query/cpu/live_list.h"
 #include "query/derived.h"
 
 #define MIN_DIRECTORY 4u /* blocks; shorter lists have no directory */
@@ -17,6 +18,8 @@
 #define N_MAP_LOCKS 64u  /* the most maps that threads make at the same time */
 #define CHUNK_BYTES ((size_t)32 << 20)
 #define LENS_AT_ONCE 1024u /* lengths of a page: read twice, the second time from the cache */
+#define LIVE_SHARE 64u     /* live lists are made if one document in so many, or more, is not kept, */
+#define LIVE_MIN_DF 64u    /* of lists with as many postings: to read shorter ones costs little */
 
 struct gx_cpu_params {
     gx_scorer norm;
@@ -42,7 +45,13 @@ struct gx_cpu_lists {
     _Atomic(gx_cpu_map *) *maps;  /* [n_terms] */
     atomic_uint_least64_t map_bytes;
     pthread_mutex_t map_locks[N_MAP_LOCKS]; /* list t's map is made under lock t % N_MAP_LOCKS */
-    pthread_mutex_t lock;                   /* guards the members below */
+    /* [n_terms] in the arena; NULL: not made yet, &no_live: there is none. Itself NULL: there are none at all */
+    _Atomic(const gx_list *) *live;
+    uint64_t live_memory; /* a budget */
+    atomic_uint_least64_t live_bytes;
+    atomic_uint n_live;
+    pthread_mutex_t live_locks[N_MAP_LOCKS]; /* list t's live list is made under lock t % N_MAP_LOCKS */
+    pthread_mutex_t lock;                    /* guards the members below */
     gx_cpu_params *params;
     /* [n_docs] exact, and lossy. Copies in huge pages, since searches read them at random places */
     uint32_t *lens[2];
@@ -50,6 +59,8 @@ struct gx_cpu_lists {
     uint32_t n_kept;
     arena_chunk *chunks; /* the first one has the room that is left */
 };
+
+static const gx_list no_live;
 
 /* ---- the budget ---- */
 
@@ -239,8 +250,10 @@ gx_status gx_cpu_lists_open(gx_cpu_lists **out, const gx_index *ix, const gx_cpu
     if (!ls)
         return gx_fail(err, GX_ENOMEM, "no memory for a CPU engine");
     pthread_mutex_init(&ls->lock, NULL);
-    for (uint32_t i = 0; i < N_MAP_LOCKS; ++i)
+    for (uint32_t i = 0; i < N_MAP_LOCKS; ++i) {
         pthread_mutex_init(&ls->map_locks[i], NULL);
+        pthread_mutex_init(&ls->live_locks[i], NULL);
+    }
     ls->ix = ix;
     ls->n_kept = ix->n_docs;
     ls->kernels = kernels;
@@ -273,9 +286,12 @@ void gx_cpu_lists_close(gx_cpu_lists *ls)
     }
     for (int lossy = 0; lossy < 2; ++lossy)
         gx_huge_free(ls->lens[lossy], lens_bytes(ls->ix));
-    for (uint32_t i = 0; i < N_MAP_LOCKS; ++i)
+    for (uint32_t i = 0; i < N_MAP_LOCKS; ++i) {
         pthread_mutex_destroy(&ls->map_locks[i]);
+        pthread_mutex_destroy(&ls->live_locks[i]);
+    }
     pthread_mutex_destroy(&ls->lock);
+    free(ls->live);
     free(ls->kept);
     free(ls);
 }
@@ -285,6 +301,17 @@ static uint64_t all_of(const gx_cpu_lists *ls, size_t w)
 {
     const size_t left = ls->ix->n_docs - 64 * w;
     return left < 64 ? (UINT64_C(1) << left) - 1 : UINT64_MAX;
+}
+
+/* Prepare for live lists. Without memory there are none. */
+static void plan_live(gx_cpu_lists *ls)
+{
+    ls->live = calloc((size_t)ls->ix->n_terms + 1, sizeof *ls->live);
+    ls->live_memory = ls->spare_memory;
+    if (ls->live && ls->spare_memory != UINT64_MAX) {
+        ls->live_memory = ls->spare_memory / 2;
+        ls->spare_memory -= ls->live_memory;
+    }
 }
 
 bool gx_cpu_lists_keep(gx_cpu_lists *ls, const uint64_t *words)
@@ -297,7 +324,14 @@ bool gx_cpu_lists_keep(gx_cpu_lists *ls, const uint64_t *words)
         ls->kept[w] = words[w] & all_of(ls, w);
         ls->n_kept += (uint32_t)__builtin_popcountll(ls->kept[w]);
     }
+    if (ls->n_kept && (uint64_t)(ls->ix->n_docs - ls->n_kept) * LIVE_SHARE >= ls->ix->n_docs)
+        plan_live(ls);
     return true;
+}
+
+const uint64_t *gx_cpu_lists_kept(const gx_cpu_lists *ls)
+{
+    return ls->kept;
 }
 
 bool gx_cpu_lists_have_kept(const gx_cpu_lists *ls, const uint64_t *words)
@@ -311,6 +345,11 @@ bool gx_cpu_lists_have_kept(const gx_cpu_lists *ls, const uint64_t *words)
 uint32_t gx_cpu_lists_n_kept(const gx_cpu_lists *ls)
 {
     return ls->n_kept;
+}
+
+uint32_t gx_cpu_lists_n_live(const gx_cpu_lists *ls)
+{
+    return atomic_load(&ls->n_live);
 }
 
 uint64_t gx_cpu_lists_map_bytes(const gx_cpu_lists *ls)
@@ -337,6 +376,59 @@ uint32_t gx_cpu_decode_docids(const gx_cpu_kernels *kernels, const gx_list *l, u
         }
     }
     return gx_list_decode_docids(l, j, docids);
+}
+
+/* ---- live lists ---- */
+
+/* Memory of the budget. */
+static void *alloc_live(void *lists, size_t bytes)
+{
+    gx_cpu_lists *ls = lists;
+    uint64_t used = atomic_load(&ls->live_bytes);
+    do {
+        if (bytes > ls->live_memory || used > ls->live_memory - bytes)
+            return NULL;
+    } while (!atomic_compare_exchange_weak(&ls->live_bytes, &used, used + bytes));
+    return gx_cpu_lists_alloc(ls, bytes);
+}
+
+static const gx_list *make_live(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scratch)
+{
+    const gx_list l = gx_index_list(ls->ix, term);
+    const gx_live_documents kept = {ls->kept, ls->ix->n_docs};
+    gx_list *live = alloc_live(ls, sizeof *live);
+    if (!live || !gx_live_list_make(live, &l, &kept, ls->kernels, scratch, alloc_live, ls))
+        return &no_live;
+    atomic_fetch_add(&ls->n_live, 1);
+    return live;
+}
+
+static const gx_list *find_live(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scratch)
+{
+    if (ls->ix->lists[term].df < LIVE_MIN_DF)
+        return &no_live;
+    pthread_mutex_t *lock = &ls->live_locks[term % N_MAP_LOCKS];
+    pthread_mutex_lock(lock);
+    const gx_list *live = atomic_load_explicit(&ls->live[term], memory_order_acquire);
+    if (!live) {
+        live = make_live(ls, term, scratch);
+        atomic_store_explicit(&ls->live[term], live, memory_order_release);
+    }
+    pthread_mutex_unlock(lock);
+    return live;
+}
+
+bool gx_cpu_lists_list(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scratch, gx_list *list)
+{
+    const gx_list *live = &no_live;
+    if (ls->live && !(live = atomic_load_explicit(&ls->live[term], memory_order_acquire)))
+        live = find_live(ls, term, scratch);
+    if (live == &no_live) {
+        *list = gx_index_list(ls->ix, term);
+        return !ls->kept;
+    }
+    *list = *live;
+    return true;
 }
 
 /* ---- maps ---- */
@@ -378,8 +470,9 @@ static void fill_rank(gx_cpu_map *m, size_t n)
 static gx_cpu_map *make_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scratch)
 {
     const gx_index *ix = ls->ix;
-    const gx_list l = gx_index_list(ix, term);
+    gx_list l;
     gx_cpu_map *m = calloc(1, sizeof *m);
+    gx_cpu_lists_list(ls, term, scratch, &l);
     if (!m)
         return NULL;
     if (l.n_blocks >= MIN_DIRECTORY) {
@@ -391,7 +484,7 @@ static gx_cpu_map *make_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scr
         fill_directory(m, &l, ix->n_docs);
     }
     if (has_map(ls, term)) {
-        m->map_shift = (uint8_t)gx_map_shift(ix->n_docs, l.df, ls->slots);
+        m->map_shift = (uint8_t)gx_map_shift(ix->n_docs, ix->lists[term].df, ls->slots); /* as planned */
         m->map = gx_cpu_lists_alloc(ls, map_words(ix->n_docs, m->map_shift) * sizeof *m->map);
         if (!m->map)
             goto fail;
@@ -472,10 +565,10 @@ static void leave_out(const gx_cpu_lists *ls, uint32_t *docids, uint32_t n)
     }
 }
 
-static gx_cpu_bounds *make_bounds(const gx_cpu_lists *ls, const gx_cpu_params *p, uint32_t term,
-                                  gx_cpu_scratch *scratch)
+static gx_cpu_bounds *make_bounds(gx_cpu_lists *ls, const gx_cpu_params *p, uint32_t term, gx_cpu_scratch *scratch)
 {
-    const gx_list l = gx_index_list(ls->ix, term);
+    gx_list l;
+    const bool live = gx_cpu_lists_list(ls, term, scratch, &l);
     const part_classes classes = {scratch->counts, l.df < FEW_POSTINGS ? FEW_CLASSES : MOST_CLASSES,
                                   unit_of(ls->ix, p->norm, term)};
     const float classes_a_unit = classes.n / classes.unit;
@@ -489,7 +582,7 @@ static gx_cpu_bounds *make_bounds(const gx_cpu_lists *ls, const gx_cpu_params *p
     for (uint32_t j = 0; j < l.n_blocks; ++j) {
         const uint32_t n = gx_cpu_decode_docids(ls->kernels, &l, j, scratch->docids);
         gx_list_decode_tfs(&l, j, scratch->tfs);
-        if (ls->kept)
+        if (!live)
             leave_out(ls, scratch->docids, n);
         const float most =
             ls->kernels->parts(scratch->docids, scratch->tfs, n, &lengths, scratch->parts, &b->blocks[j].min_K);
@@ -522,12 +615,26 @@ const gx_cpu_bounds *gx_cpu_params_bounds(gx_cpu_lists *ls, gx_cpu_params *p, ui
 
 void gx_cpu_lists_prefetch(const gx_cpu_lists *ls, const gx_cpu_params *p, uint32_t term)
 {
+    gx_prefetch(&ls->ix->lists[term]);
+    if (ls->live)
+        gx_prefetch(&ls->live[term]);
     gx_prefetch(&ls->maps[term]);
     gx_prefetch(&p->bounds[term]);
 }
 
 void gx_cpu_lists_prefetch_made(const gx_cpu_lists *ls, const gx_cpu_params *p, uint32_t term)
 {
+    const gx_list *live = ls->live ? atomic_load_explicit(&ls->live[term], memory_order_acquire) : NULL;
+    const gx_list l = live && live != &no_live ? *live : gx_index_list(ls->ix, term);
+    gx_cpu_lists_prefetch_list(ls, p, term, &l);
+}
+
+void gx_cpu_lists_prefetch_list(const gx_cpu_lists *ls, const gx_cpu_params *p, uint32_t term, const gx_list *l)
+{
     gx_prefetch(atomic_load_explicit(&ls->maps[term], memory_order_relaxed));
     gx_prefetch(atomic_load_explicit(&p->bounds[term], memory_order_relaxed));
+    gx_prefetch(l->heads);
+    gx_prefetch(l->docid_ends);
+    gx_prefetch(l->tf_ends);
+    gx_prefetch(l->payload);
 }

@@ -1,6 +1,8 @@
 /* lists.h: what the CPU engine derives from the index's lists. It derives a list's parts when the
  * list is first used, and all threads share them.
  *
+ *   live list   the list without the postings of documents that are not kept, encoded again as the
+ *               index has it. All else is derived from it, and searches read it in the list's place
  *   directory   tells in which block of the list a docid is: it has a block's number for every
  *               2^shift documents
  *   map         has a bit a slot of 2^shift documents. The bit is set where the list holds one of
@@ -11,7 +13,8 @@
  *               each block, the least K of each block, and the 1st, 10th, 100th, 1,000th and
  *               10,000th greatest tf / (tf + K); of the documents that are kept
  *
- * Maps and ranks are kept within a budget. query/derived.h plans which lists have them.
+ * Maps and ranks are kept within a budget. query/derived.h plans which lists have them. Of what they
+ * leave, half is for live lists, where there are any.
  */
 #ifndef GX_QUERY_CPU_LISTS_H
 #define GX_QUERY_CPU_LISTS_H
@@ -49,11 +52,15 @@ gx_status gx_cpu_lists_open(gx_cpu_lists **out, const gx_index *ix, const gx_cpu
 void gx_cpu_lists_close(gx_cpu_lists *ls);
 
 /* Keep those of the documents that have bits in words [ceil(n_docs / 64)]: the mask of each plan that uses the lists
- * allows no others, and bounds are of these alone. Before all other calls. false: no memory, and all are kept. */
+ * allows no others, and bounds are of these alone. Long lists become live lists, if one document in 64 or more is not
+ * kept. Before all other calls. false: no memory, and all are kept. */
 bool gx_cpu_lists_keep(gx_cpu_lists *ls, const uint64_t *words);
+/* The words; NULL: all documents are kept. */
+const uint64_t *gx_cpu_lists_kept(const gx_cpu_lists *ls);
 /* Whether all documents of words, NULL: of the index, are kept. Thread-safe. */
 bool gx_cpu_lists_have_kept(const gx_cpu_lists *ls, const uint64_t *words);
 uint32_t gx_cpu_lists_n_kept(const gx_cpu_lists *ls); /* how many are; n_docs unless some are not */
+uint32_t gx_cpu_lists_n_live(const gx_cpu_lists *ls); /* live lists that are made. Thread-safe */
 
 uint64_t gx_cpu_lists_map_bytes(const gx_cpu_lists *ls); /* of maps and ranks that are made */
 /* The bytes that the budget leaves for other tables once all planned maps and ranks are made. */
@@ -75,15 +82,20 @@ typedef struct gx_cpu_scratch {
     uint32_t counts[4097];
 } gx_cpu_scratch;
 
-/* The map and the bounds of term's list, which are made at first use and live as long as ls. NULL:
+/* Term's list as it is searched: the live list, or the index's where there is none. It is chosen, and made, at first
+ * use, and stays as long as ls. Returns whether it has postings of kept documents alone. Thread-safe. */
+bool gx_cpu_lists_list(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scratch, gx_list *list);
+
+/* The map and the bounds of term's list as it is searched, which are made at first use and live as long as ls. NULL:
  * no memory. Thread-safe. */
 const gx_cpu_map *gx_cpu_lists_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scratch);
 const gx_cpu_bounds *gx_cpu_params_bounds(gx_cpu_lists *ls, gx_cpu_params *p, uint32_t term, gx_cpu_scratch *scratch);
 
-/* Ask for the cache lines that tell where a list's map and its bounds are; once they are there, for the first lines of
- * both. */
+/* Ask for the cache lines that tell where a list, its map and its bounds are; once they are there, for the first lines
+ * of all three, also where list l is known. */
 void gx_cpu_lists_prefetch(const gx_cpu_lists *ls, const gx_cpu_params *p, uint32_t term);
 void gx_cpu_lists_prefetch_made(const gx_cpu_lists *ls, const gx_cpu_params *p, uint32_t term);
+void gx_cpu_lists_prefetch_list(const gx_cpu_lists *ls, const gx_cpu_params *p, uint32_t term, const gx_list *l);
 
 /* ---- a list's blocks ---- */
 

@@ -49,6 +49,11 @@ gx_ranges *gx_ranges_open(const gx_index *ix, gx_cpu_lists *lists, const gx_cpu_
     return r;
 }
 
+void gx_ranges_set_memory(gx_ranges *r, uint64_t memory)
+{
+    r->memory = memory;
+}
+
 void gx_ranges_close(gx_ranges *r)
 {
     if (!r)
@@ -205,16 +210,17 @@ static void end_list(list_writer *w, const gx_index *ix)
         w->segments[w->n_written++].start = w->list->df;
 }
 
-/* Decode block j into scratch and keep the postings whose docids rise and are < n_docs; *last: the
- * docid before, + 1. A whole index has no others. Returns their number. */
+/* Decode block j into scratch and keep the postings of documents that the lists keep, whose docids rise and are
+ * < n_docs; *last: the docid before, + 1. A whole index has no others. Returns their number. */
 static uint32_t decode_block(const gx_ranges *r, const gx_list *l, uint32_t j, uint32_t *last, gx_cpu_scratch *scratch)
 {
+    const uint64_t *words = gx_cpu_lists_kept(r->lists);
     const uint32_t n = gx_cpu_decode_docids(r->kernels, l, j, scratch->docids);
     uint32_t kept = 0;
     gx_list_decode_tfs(l, j, scratch->tfs);
     for (uint32_t i = 0; i < n; ++i) {
         const uint32_t docid = scratch->docids[i], tf = scratch->tfs[i];
-        if (docid < *last || docid >= r->ix->n_docs)
+        if (docid < *last || docid >= r->ix->n_docs || (words && !(words[docid / 64] >> docid % 64 & 1)))
             continue;
         scratch->docids[kept] = docid;
         scratch->tfs[kept++] = tf;
@@ -240,7 +246,8 @@ static uint32_t count_segments(const gx_ranges *r, const gx_list *l, gx_cpu_scra
 
 static gx_range_list *make_list(gx_ranges *r, uint32_t term, gx_cpu_scratch *scratch)
 {
-    const gx_list l = gx_index_list(r->ix, term);
+    gx_list l;
+    gx_cpu_lists_list(r->lists, term, scratch, &l);
     const uint32_t max_tf = gx_index_max_tf(r->ix, term);
     uint32_t last = 0;
     gx_range_list *list = calloc(1, sizeof *list);
@@ -338,7 +345,8 @@ static void write_bound(bounds_writer *w, uint32_t docid, uint8_t bound)
 static gx_range_bounds *make_bounds(gx_ranges *r, const gx_range_list *list, gx_cpu_params *params, gx_scorer norm,
                                     uint32_t term, gx_cpu_scratch *scratch)
 {
-    const gx_list l = gx_index_list(r->ix, term);
+    gx_list l;
+    gx_cpu_lists_list(r->lists, term, scratch, &l);
     const gx_cpu_bounds *list_bounds = gx_cpu_params_bounds(r->lists, params, term, scratch);
     const uint32_t by_tf = gx_scorer_is_linear(norm) && !list->wide && list->max_tf ? 255 / list->max_tf : 0;
     bounds_writer w = {.list = list};

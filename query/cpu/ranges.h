@@ -13,6 +13,8 @@
  * A list is rare if it has fewer postings than there are tiles, common if it has one a segment on
  * average, and dense if it has 8 and no tf above 255.
  *
+ * Postings of documents that the lists do not keep (lists.h) are left out.
+ *
  * Bounds are of one scorer (c0, c1, lossy): b = ceil(levels part / most), where most is the list's
  * greatest part. So an impact is at most the list's greatest impact times b / levels. For a linear
  * scorer, the bound of a tf below 256 is the tf times a whole number, and not stored with the posting.
@@ -62,6 +64,7 @@ typedef struct gx_ranges gx_ranges;
 
 /* memory: a budget in bytes for all that is derived. NULL: no memory. */
 gx_ranges *gx_ranges_open(const gx_index *ix, gx_cpu_lists *lists, const gx_cpu_kernels *kernels, uint64_t memory);
+void gx_ranges_set_memory(gx_ranges *r, uint64_t memory); /* another budget, before all other calls */
 void gx_ranges_close(gx_ranges *r);
 uint64_t gx_ranges_bytes(const gx_ranges *r); /* derived so far */
 

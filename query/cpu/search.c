@@ -122,32 +122,13 @@ static bool decodes_fast(const gx_cpu_kernels *kernels)
 #endif
 }
 
-/* What tells where a list, its map and its bounds are. */
-static void prefetch_places(const gx_cpu_searcher *s, uint32_t term)
-{
-    gx_prefetch(&s->ix->lists[term]);
-    gx_cpu_lists_prefetch(s->lists, s->params, term);
-}
-
-/* The first lines of a list, its map and its bounds. Returns the list. */
-static gx_list prefetch_list(const gx_cpu_searcher *s, uint32_t term)
-{
-    const gx_list l = gx_index_list(s->ix, term);
-    gx_cpu_lists_prefetch_made(s->lists, s->params, term);
-    gx_prefetch(l.heads);
-    gx_prefetch(l.docid_ends);
-    gx_prefetch(l.tf_ends);
-    gx_prefetch(l.payload);
-    return l;
-}
-
 void gx_cpu_expect(const gx_cpu_searcher *s, const gx_plan *plan, bool known)
 {
     for (uint32_t i = 0; s->params && i < plan->n_terms; ++i) {
         if (known)
-            prefetch_list(s, plan->terms[i].list);
+            gx_cpu_lists_prefetch_made(s->lists, s->params, plan->terms[i].list);
         else
-            prefetch_places(s, plan->terms[i].list);
+            gx_cpu_lists_prefetch(s->lists, s->params, plan->terms[i].list);
     }
 }
 
@@ -155,9 +136,12 @@ void gx_cpu_expect(const gx_cpu_searcher *s, const gx_plan *plan, bool known)
 static void find_lists(gx_cpu_searcher *s, const gx_plan *plan)
 {
     for (uint32_t i = 0; i < plan->n_terms; ++i)
-        prefetch_places(s, plan->terms[i].list);
-    for (uint32_t i = 0; i < plan->n_terms; ++i)
-        s->cursors[i].list = prefetch_list(s, plan->terms[i].list);
+        gx_cpu_lists_prefetch(s->lists, s->params, plan->terms[i].list);
+    for (uint32_t i = 0; i < plan->n_terms; ++i) {
+        gx_cpu_cursor *c = &s->cursors[i];
+        c->live = gx_cpu_lists_list(s->lists, plan->terms[i].list, &s->scratch, &c->list);
+        gx_cpu_lists_prefetch_list(s->lists, s->params, plan->terms[i].list, &c->list);
+    }
 }
 
 /* The cursor has its list. */
@@ -464,6 +448,14 @@ static void choose_early(gx_cpu_searcher *s)
         s->n_early_sieved = p->n_clauses;
 }
 
+/* How many masks tell anything of the postings of list i: none, if it has those of kept documents alone, and the mask
+ * allows all of these. */
+static uint32_t count_masks(const gx_cpu_searcher *s, uint32_t i)
+{
+    const uint32_t n = s->selection.n_masks;
+    return n == 1 && s->order[i]->live && s->selection.masks[0]->n == gx_cpu_lists_n_kept(s->lists) ? 0 : n;
+}
+
 /* Take the columns' candidates, which come from list i, through all steps. False: no memory. */
 static bool evaluate_candidates(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool all)
 {
@@ -471,7 +463,7 @@ static bool evaluate_candidates(gx_cpu_searcher *s, const gx_plan *plan, uint32_
     const uint32_t n = plan->n_terms;
     const lookups later = {i + 1, n, all};
     const float n_candidates = (float)c->n;
-    const uint32_t n_masks = is_selective(s) ? 0 : s->selection.n_masks; /* of a selective one scan_list has asked */
+    const uint32_t n_masks = is_selective(s) ? 0 : count_masks(s, i); /* of a selective one scan_list has asked */
     const uint32_t *allowed = n_masks == 1 ? s->selection.masks[0]->words : NULL;
     rule_out(s, &later, i + 1);
     if (c->n)
@@ -562,7 +554,7 @@ static gx_status scan_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
     gx_cpu_bound b = {.w = (float)(c->w * (1 + 2e-6)), .remaining_ub = c->remaining_ub};
     gx_cpu_selection *selection = &s->selection;
     const bool selective = is_selective(s);
-    const bool masked = selective && selection->n_masks;
+    const bool masked = selective && count_masks(s, i);
     const uint32_t batch = s->selection.allowed < s->ix->n_docs / 4 ? SELECTIVE_BATCH : GX_CPU_BATCH;
     bool ok = true;
     b.program = &selection->program;

@@ -23,6 +23,7 @@
 /* One list of the plan under way. */
 typedef struct gx_cpu_cursor {
     gx_list list;
+    bool live; /* it has postings of kept documents alone (lists.h) */
     uint32_t term;
     float w;
     uint32_t ub;           /* no posting's impact is greater */

@@ -8,6 +8,7 @@
 #include "engine/isa.h"
 #include "engine/status.h"
 #include "query/cpu/block_max.h"
+#include "query/executors/cpu.h"
 
 typedef struct cpu_prepared_index {
     const gx_index *ix;
@@ -55,12 +56,19 @@ static gx_status cpu_prepare_index(void **out, const gx_index *ix, const gx_engi
 
 void gx_cpu_state_keep(void *state, const uint64_t *words)
 {
-    (void)gx_cpu_lists_keep(((cpu_prepared_index *)state)->lists, words); /* without memory bounds are less close */
+    cpu_prepared_index *s = state;
+    (void)gx_cpu_lists_keep(s->lists, words); /* without memory bounds are less close */
+    gx_ranges_set_memory(s->ranges, gx_cpu_lists_spare_memory(s->lists));
 }
 
 bool gx_cpu_state_has_kept(const void *state, const uint64_t *words)
 {
     return gx_cpu_lists_have_kept(((const cpu_prepared_index *)state)->lists, words);
+}
+
+uint32_t gx_cpu_state_n_live_lists(const void *state)
+{
+    return gx_cpu_lists_n_live(((const cpu_prepared_index *)state)->lists);
 }
 
 static const char *cpu_describe(const void *state)
@@ -115,12 +123,21 @@ static bool suits_ranges(const gx_plan *plan, uint64_t n_postings, uint32_t n_do
     return plan->n_terms >= least && n_postings >= n_docs / 4;
 }
 
-/* By bounds of ranges, which read one mask. */
+/* Whether the plan's mask tells nothing of postings of kept documents (cpu/lists.h): it allows all of these. */
+static bool allows_kept(const gx_cpu_searcher *s, const gx_plan *plan)
+{
+    return plan->mask && !plan->filter && !plan->filter_mask && plan->mask->n == gx_cpu_lists_n_kept(s->lists);
+}
+
+/* By bounds of ranges, which read one mask. Ranges have kept documents alone. Where blocks are skipped, those without
+ * a document that the mask allows do not count. */
 static gx_status answer_by_ranges(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hits, bool *done, gx_error *err)
 {
     gx_plan masked = *plan;
     *done = false;
     gx_status st = gx_cpu_selection_mask(&s->selection, plan, &masked.mask, err);
+    if (allows_kept(s, plan) && !gx_plan_skips_blocks(plan))
+        masked.mask = NULL;
     if (st == GX_OK)
         st = gx_cpu_block_max(s, &masked, hits, done, err);
     gx_cpu_selection_end(&s->selection);
