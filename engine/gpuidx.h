@@ -546,7 +546,9 @@ typedef struct gx_engine_options {
     uint64_t device_memory;
     /* Most bytes for maps, which are tables derived from the longest lists and make searches
      * faster, and, of what the maps leave, for the tables of GX_ALGORITHM_BLOCK_MAX. They are in
-     * the memory that the engine searches: the host's or the GPU's. UINT64_MAX: no limit. */
+     * the memory that the engine searches: the host's or the GPU's. On the CPU half of what the
+     * maps leave is for copies of lists without documents that are deleted, of parts of which one
+     * document in 64 or more is. UINT64_MAX: no limit. */
     uint64_t map_memory;
     /* After answering a single query the search kernel of a GPU stays resident and polls this many
      * microseconds (at most a second) for the session's next query, which then skips the launch
