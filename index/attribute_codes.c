@@ -114,7 +114,8 @@ bool gx_column_code_range(const gx_column *c, const gx_column_codes *codes, uint
         return false;
     if (codes->of_values) {
         high = high < unused ? high : unused - 1;
-        *out = (gx_code_range){(uint32_t)low, (uint32_t)high, (uint32_t)low, (uint32_t)high, b.end_most - b.begin_least};
+        *out = (gx_code_range){(uint32_t)low, (uint32_t)high, (uint32_t)low, (uint32_t)high,
+                               b.end_most - b.begin_least};
         return true;
     }
     const uint64_t places = UINT64_C(1) << codes->shift, inner = (b.begin_most + places - 1) >> codes->shift,

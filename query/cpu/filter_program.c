@@ -189,6 +189,7 @@ typedef struct maker {
     gx_cpu_program *p;
     uint32_t free; /* tests [free, GX_CPU_TESTS) are made: the last first, since each knows what follows it */
     bool sets;     /* the clause's sets have tables: there is one for each */
+    bool failed;   /* there was less room than was counted: memory came free in between, and a set got its table */
 } maker;
 
 /* The column of the set that an OR has, as column_of_set, if sets have tables. */
@@ -227,6 +228,10 @@ static bool has_room(maker *m, uint32_t node)
 
 static uint32_t add(maker *m, gx_cpu_test t, uint32_t met, uint32_t unmet)
 {
+    if (!m->free) {
+        m->failed = true;
+        return unmet;
+    }
     t.met = met;
     t.unmet = unmet;
     m->p->tests[--m->free] = t;
@@ -261,6 +266,10 @@ static void set_bits(uint32_t *table, const gx_cpu_test *t)
 static uint32_t add_set(maker *m, const gx_filter_node *n, uint32_t column, uint32_t met, uint32_t unmet)
 {
     gx_cpu_test set = {0};
+    if (m->p->n_tables == GX_CPU_TABLES) {
+        m->failed = true;
+        return unmet;
+    }
     uint32_t *const table = m->p->tables[m->p->n_tables++];
     for (uint32_t c = n->first; c != UINT32_MAX; c = m->f->nodes[c].next) {
         gx_cpu_test t = {0};
@@ -291,8 +300,13 @@ static uint32_t make_series(maker *m, const gx_filter_node *n, uint32_t met, uin
     if (set != UINT32_MAX)
         next = add_set(m, n, set, met, next);
     for (uint32_t c = n->first; c != UINT32_MAX; c = m->f->nodes[c].next) {
-        if (!is_in_set(m->f, c, set))
-            others[n_others++] = c;
+        if (is_in_set(m->f, c, set))
+            continue;
+        if (n_others == GX_CPU_TESTS) {
+            m->failed = true;
+            return unmet;
+        }
+        others[n_others++] = c;
     }
     while (n_others--)
         next = conjunction ? make(m, others[n_others], next, unmet) : make(m, others[n_others], met, next);
@@ -411,10 +425,16 @@ static void use_rows(const gx_filter *f, gx_cpu_program *p, uint32_t first, uint
 /* Add the clause of a node, if there is room for its tests. */
 static bool add_clause(maker *m, uint32_t node)
 {
-    const uint32_t end = m->free;
+    const uint32_t end = m->free, n_tables = m->p->n_tables;
     if (m->p->n_clauses == GX_CPU_TESTS || !has_room(m, node))
         return false;
+    m->failed = false;
     const uint32_t first = make(m, node, GX_CPU_YES, GX_CPU_NO);
+    if (m->failed) {
+        m->free = end;
+        m->p->n_tables = n_tables;
+        return false;
+    }
     use_rows(m->f, m->p, m->free, end);
     m->p->clauses[m->p->n_clauses++] =
         (gx_cpu_clause){first, end, cost_of(m->p, m->free, end), share_of_tests(m->p, first, end)};
@@ -438,7 +458,7 @@ bool gx_cpu_program_make(gx_cpu_program *out, const gx_filter *f, uint32_t first
 {
     const gx_filter_node *root = &f->nodes[f->root];
     const uint32_t child = root->kind == GX_FILTER_AND ? root->first : f->root;
-    maker m = {f, out, GX_CPU_TESTS, true};
+    maker m = {f, out, GX_CPU_TESTS, true, false};
     bool whole = true;
     out->n_clauses = out->n_tables = 0;
     for (uint32_t i = child; i != UINT32_MAX; i = f->nodes[i].next) {

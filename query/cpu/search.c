@@ -448,12 +448,14 @@ static void choose_early(gx_cpu_searcher *s)
         s->n_early_sieved = p->n_clauses;
 }
 
-/* How many masks tell anything of the postings of list i: none, if it has those of kept documents alone, and the mask
- * allows all of these. */
+/* How many masks tell anything of the postings of list i: none, if it has those of kept documents alone, and the plan's
+ * own mask allows all of these. */
 static uint32_t count_masks(const gx_cpu_searcher *s, uint32_t i)
 {
-    const uint32_t n = s->selection.n_masks;
-    return n == 1 && s->order[i]->live && s->selection.masks[0]->n == gx_cpu_lists_n_kept(s->lists) ? 0 : n;
+    const gx_cpu_selection *const selection = &s->selection;
+    const uint32_t n = selection->n_masks;
+    const bool is_plans = n == 1 && selection->masks[0] != &selection->made && gx_cpu_lists_kept(s->lists);
+    return is_plans && s->order[i]->live && selection->masks[0]->n == gx_cpu_lists_n_kept(s->lists) ? 0 : n;
 }
 
 /* Take the columns' candidates, which come from list i, through all steps. False: no memory. */

@@ -123,6 +123,7 @@ static bool find_few(gx_cpu_selection *s, const gx_plan *plan)
         if (!reserve_made(s))
             return false;
         s->n = s->made.n = gx_filter_mark(f, s->made.words, s->made.groups);
+        s->allowed = s->made.n < s->allowed ? s->made.n : s->allowed; /* some may have been counted twice before */
         s->masks[s->n_masks++] = &s->made;
         if (found.exact)
             s->filter = NULL;
@@ -147,14 +148,15 @@ static bool mark_spans(gx_cpu_selection *s)
 {
     if (!reserve_made(s))
         return false;
+    s->made.n = 0;
     for (uint32_t i = 0; i < s->n_spans; ++i) {
         for (uint32_t j = 0; j < s->spans[i].n; ++j) {
-            const uint32_t docid = s->spans[i].docids[j];
-            s->made.words[docid / 32] |= UINT32_C(1) << docid % 32;
+            const uint32_t docid = s->spans[i].docids[j], bit = UINT32_C(1) << docid % 32;
+            s->made.n += !(s->made.words[docid / 32] & bit);
+            s->made.words[docid / 32] |= bit;
             s->made.groups[docid / GX_MASK_GROUP] = true;
         }
     }
-    s->made.n = s->n;
     s->masks[s->n_masks++] = &s->made;
     return true;
 }
