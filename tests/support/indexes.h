@@ -40,4 +40,18 @@ static inline void assert_same_postings(const gx_index *a, const gx_index *b)
         assert_same_string(&a->doc_ids, &b->doc_ids, d);
 }
 
+/* Remove a collection of this test, files and all. */
+static inline void remove_collection(const char *path)
+{
+    char file[600];
+    DIR *d = opendir(path);
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        snprintf(file, sizeof file, "%s/%s", path, e->d_name);
+        unlink(file);
+    }
+    if (d)
+        closedir(d);
+    assert_int_equal(rmdir(path), 0);
+}
+
 #endif

@@ -112,19 +112,6 @@ static void compare(gen_rng *r, gx_engine *en, gx_engine *all)
     gx_session_close(t);
 }
 
-static void remove_collection(const char *path)
-{
-    char file[600];
-    DIR *d = opendir(path);
-    for (const struct dirent *e; d && (e = readdir(d));) {
-        snprintf(file, sizeof file, "%s/%s", path, e->d_name);
-        unlink(file);
-    }
-    if (d)
-        closedir(d);
-    assert_int_equal(rmdir(path), 0);
-}
-
 static void run_case(uint64_t seed)
 {
     gen_rng r = {seed};

@@ -262,19 +262,6 @@ static void make_collection(collection_case *c)
     good_of(gx_collect(c->path, names, c->n_parts, &err), &err, c->seed);
 }
 
-static void remove_collection(const char *path)
-{
-    char file[600];
-    DIR *d = opendir(path);
-    for (const struct dirent *e; d && (e = readdir(d));) {
-        snprintf(file, sizeof file, "%s/%s", path, e->d_name);
-        unlink(file);
-    }
-    if (d)
-        closedir(d);
-    assert_int_equal(rmdir(path), 0);
-}
-
 /* The engine is opened on one commit, and again on those that follow. */
 static void run_case(uint64_t seed)
 {
