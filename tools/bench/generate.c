@@ -47,10 +47,11 @@ static int run_vectors(const cli_args *a)
                                    .n_queries = cli_count(a, "queries"),
                                    .csr = cli_choice(a, "format") == 0,
                                    .force = cli_switch(a, "force"),
+                                   .threads = (uint32_t)cli_count(a, "threads"),
                                    .cancel = is_stopped};
     gx_vector_files_counts counts;
-    if (cli_given(a, "lists") || cli_given(a, "density") || cli_given(a, "threads"))
-        return cli_usage(a, "--lists, --density and --threads are of --shape=gov2");
+    if (cli_given(a, "lists") || cli_given(a, "density"))
+        return cli_usage(a, "--lists and --density are of --shape=gov2");
     stop_on_signals();
     if (gx_vector_files_write(&opt, &counts, &err))
         return stop_fail(&err);

@@ -8,10 +8,26 @@
 #include <unistd.h>
 
 #include "engine/atomic_file.h"
+#include "engine/parallel.h"
 #include "engine/status.h"
 #include "engine/temporary_file.h"
 
+#define CHUNK_VECTORS 1024u
+#define CHUNKS_A_THREAD 4u
+
 typedef void draw_fn(gx_sparse_vectors *g, uint64_t number, gx_sparse_vector *out);
+
+/* Vectors that a thread draws one after the other: number `first` and those behind it. */
+typedef struct chunk {
+    gx_sparse_vectors *generator;
+    uint64_t first;
+    uint32_t n, n_terms;
+    uint32_t ends[CHUNK_VECTORS]; /* [n] behind each vector's terms */
+    uint32_t *terms;              /* [n_terms] for rows of a matrix */
+    float *weights;               /* [n_terms] */
+    char *text;                   /* [text_bytes] for lines of JSON, or NULL: no memory */
+    size_t text_bytes;
+} chunk;
 
 /* A file being written. */
 typedef struct vector_file {
@@ -22,44 +38,101 @@ typedef struct vector_file {
     draw_fn *draw;
     char prefix; /* of ids */
     uint64_t n_terms;
+    chunk *chunks; /* [n_chunks] */
+    uint32_t n_chunks, threads;
 } vector_file;
 
-static gx_status check_cancel(const vector_file *f, uint64_t i, gx_error *err)
+/* Takes a chunk that has been drawn. `user` is the caller's. */
+typedef void take_fn(vector_file *f, const chunk *c, void *user);
+
+static void draw_rows(void *user, uint32_t number)
 {
-    return i % 1024 == 0 && f->opt->cancel && f->opt->cancel(NULL) ? gx_fail(err, GX_ECANCELLED, "cancelled") : GX_OK;
+    const vector_file *f = user;
+    chunk *c = &f->chunks[number];
+    gx_sparse_vector v;
+    c->n_terms = 0;
+    for (uint32_t i = 0; i < c->n; ++i) {
+        f->draw(c->generator, c->first + i, &v);
+        memcpy(c->terms + c->n_terms, v.terms, v.n * sizeof *v.terms);
+        memcpy(c->weights + c->n_terms, v.weights, v.n * sizeof *v.weights);
+        c->ends[i] = c->n_terms += v.n;
+    }
 }
 
-static gx_status write_json(vector_file *f, gx_sparse_vectors *g, gx_error *err)
+static void draw_lines(void *user, uint32_t number)
 {
+    const vector_file *f = user;
+    chunk *c = &f->chunks[number];
     gx_sparse_vector v;
-    FILE *to = f->out.file;
-    gx_status st = GX_OK;
-    for (uint64_t i = 0; i < f->n && (st = check_cancel(f, i, err)) == GX_OK; ++i) {
-        f->draw(g, i, &v);
-        f->n_terms += v.n;
-        fprintf(to, "{\"id\": \"%c%" PRIu64 "\", \"vector\": {", f->prefix, i);
+    FILE *to = open_memstream(&c->text, &c->text_bytes);
+    c->n_terms = 0;
+    for (uint32_t i = 0; i < c->n && to; ++i) {
+        f->draw(c->generator, c->first + i, &v);
+        c->n_terms += v.n;
+        fprintf(to, "{\"id\": \"%c%" PRIu64 "\", \"vector\": {", f->prefix, c->first + i);
         for (uint32_t t = 0; t < v.n; ++t)
             fprintf(to, "%s\"%u\": %.5g", t ? ", " : "", v.terms[t], (double)v.weights[t]);
         fputs("}}\n", to);
     }
-    return st;
+    const bool bad = !to || ferror(to);
+    if ((to && fclose(to)) || bad) {
+        free(to ? c->text : NULL);
+        c->text = NULL;
+    }
+}
+
+/* Draw all vectors by the file's threads, and give them to `take` in their order. */
+static gx_status draw_all(vector_file *f, gx_parallel_fn *draw, take_fn *take, void *user, gx_error *err)
+{
+    for (uint64_t i = 0; i < f->n;) {
+        uint32_t n = 0;
+        if (f->opt->cancel && f->opt->cancel(NULL))
+            return gx_fail(err, GX_ECANCELLED, "cancelled");
+        for (; n < f->n_chunks && i < f->n; ++n) {
+            f->chunks[n].first = i;
+            f->chunks[n].n = f->n - i < CHUNK_VECTORS ? (uint32_t)(f->n - i) : CHUNK_VECTORS;
+            i += f->chunks[n].n;
+        }
+        gx_parallel_for(f->threads, n, draw, f);
+        for (uint32_t j = 0; j < n; ++j) {
+            take(f, &f->chunks[j], user);
+            f->n_terms += f->chunks[j].n_terms;
+        }
+    }
+    return GX_OK;
+}
+
+static void write_lines(vector_file *f, const chunk *c, void *user)
+{
+    bool *failed = user;
+    *failed |= !c->text;
+    if (c->text)
+        fwrite(c->text, 1, c->text_bytes, f->out.file); /* the file keeps an error */
+    free(c->text);
+}
+
+static gx_status write_json(vector_file *f, gx_error *err)
+{
+    bool failed = false;
+    const gx_status st = draw_all(f, draw_lines, write_lines, &failed, err);
+    return st == GX_OK && failed ? gx_fail(err, GX_ENOMEM, "no memory for lines of %s", f->path) : st;
 }
 
 /* Columns and values wait in temporary files, for the offsets of all rows stand before them. */
 enum { COLUMNS, VALUES, N_SPOOLS };
 
-static gx_status spool_vectors(vector_file *f, gx_sparse_vectors *g, int64_t *ends, FILE *const *spools, gx_error *err)
+typedef struct matrix_parts {
+    int64_t *ends; /* [n + 1] */
+    FILE *spools[N_SPOOLS];
+} matrix_parts;
+
+static void spool_rows(vector_file *f, const chunk *c, void *user)
 {
-    gx_sparse_vector v;
-    gx_status st = GX_OK;
-    for (uint64_t i = 0; i < f->n && (st = check_cancel(f, i, err)) == GX_OK; ++i) {
-        f->draw(g, i, &v);
-        f->n_terms += v.n;
-        ends[i + 1] = (int64_t)f->n_terms;
-        fwrite(v.terms, sizeof *v.terms, v.n, spools[COLUMNS]); /* each file keeps an error */
-        fwrite(v.weights, sizeof *v.weights, v.n, spools[VALUES]);
-    }
-    return st;
+    const matrix_parts *m = user;
+    for (uint32_t i = 0; i < c->n; ++i)
+        m->ends[c->first + i + 1] = (int64_t)(f->n_terms + c->ends[i]);
+    fwrite(c->terms, sizeof *c->terms, c->n_terms, m->spools[COLUMNS]); /* each file keeps an error */
+    fwrite(c->weights, sizeof *c->weights, c->n_terms, m->spools[VALUES]);
 }
 
 static gx_status append_spool(vector_file *f, FILE *spool, gx_error *err)
@@ -86,39 +159,66 @@ static gx_status open_spool(FILE **out, const char *dir, gx_error *err)
     return gx_fail(err, GX_EIO, "cannot make a temporary file in %s: %s", dir, strerror(why));
 }
 
-static gx_status write_csr(vector_file *f, gx_sparse_vectors *g, gx_error *err)
+static gx_status write_csr(vector_file *f, gx_error *err)
 {
     char *dir = gx_directory_of(f->path);
-    int64_t *ends = calloc(f->n + 1, sizeof *ends);
-    FILE *spools[N_SPOOLS] = {NULL};
+    matrix_parts m = {.ends = calloc(f->n + 1, sizeof *m.ends)};
     gx_status st =
-        ends && dir ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for the offsets of %" PRIu64 " vectors", f->n);
+        m.ends && dir ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for the offsets of %" PRIu64 " vectors", f->n);
     for (int i = 0; i < N_SPOOLS && st == GX_OK; ++i)
-        st = open_spool(&spools[i], dir, err);
+        st = open_spool(&m.spools[i], dir, err);
     if (st == GX_OK)
-        st = spool_vectors(f, g, ends, spools, err);
+        st = draw_all(f, draw_rows, spool_rows, &m, err);
     if (st == GX_OK) {
         const int64_t head[3] = {(int64_t)f->n, GX_SPARSE_N_TERMS, (int64_t)f->n_terms};
         fwrite(head, sizeof *head, 3, f->out.file);
-        fwrite(ends, sizeof *ends, f->n + 1, f->out.file);
+        fwrite(m.ends, sizeof *m.ends, f->n + 1, f->out.file);
     }
     for (int i = 0; i < N_SPOOLS; ++i) {
         if (st == GX_OK)
-            st = append_spool(f, spools[i], err);
-        if (spools[i])
-            fclose(spools[i]);
+            st = append_spool(f, m.spools[i], err);
+        if (m.spools[i])
+            fclose(m.spools[i]);
     }
-    free(ends);
+    free(m.ends);
     free(dir);
     return st;
 }
 
-static gx_status write_file(vector_file *f, gx_sparse_vectors *g, gx_error *err)
+static gx_status write_file(vector_file *f, gx_error *err)
 {
     gx_status st = gx_atomic_file_stream(&f->out, err);
     if (st == GX_OK)
-        st = f->opt->csr ? write_csr(f, g, err) : write_json(f, g, err);
+        st = f->opt->csr ? write_csr(f, err) : write_json(f, err);
     return st == GX_OK ? gx_atomic_file_sync(&f->out, err) : st;
+}
+
+static void free_chunks(chunk *chunks, uint32_t n)
+{
+    for (uint32_t i = 0; chunks && i < n; ++i) {
+        gx_sparse_vectors_close(chunks[i].generator);
+        free(chunks[i].terms);
+        free(chunks[i].weights);
+    }
+    free(chunks);
+}
+
+/* NULL: no memory. */
+static chunk *make_chunks(const gx_vector_files_options *opt, uint32_t n)
+{
+    chunk *chunks = calloc(n, sizeof *chunks);
+    for (uint32_t i = 0; chunks && i < n; ++i) {
+        chunk *c = &chunks[i];
+        const size_t most = (size_t)CHUNK_VECTORS * GX_SPARSE_MAX_VECTOR;
+        c->generator = gx_sparse_vectors_open(opt->shape, opt->seed);
+        c->terms = opt->csr ? malloc(most * sizeof *c->terms) : NULL;
+        c->weights = opt->csr ? malloc(most * sizeof *c->weights) : NULL;
+        if (!c->generator || (opt->csr && !(c->terms && c->weights))) {
+            free_chunks(chunks, n);
+            return NULL;
+        }
+    }
+    return chunks;
 }
 
 gx_status gx_vector_files_write(const gx_vector_files_options *opt, gx_vector_files_counts *counts, gx_error *err)
@@ -128,24 +228,30 @@ gx_status gx_vector_files_write(const gx_vector_files_options *opt, gx_vector_fi
         {.opt = opt, .n = opt->n_queries, .draw = gx_sparse_query, .prefix = 'q'},
     };
     const char *const kind = opt->csr ? "csr" : "jsonl";
-    gx_sparse_vectors *g = gx_sparse_vectors_open(opt->shape, opt->seed);
-    gx_status st = g ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory to generate vectors");
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const uint32_t threads = opt->threads ? opt->threads : processors > 0 ? (uint32_t)processors : 1;
+    const uint32_t n_chunks = CHUNKS_A_THREAD * threads;
+    chunk *chunks = make_chunks(opt, n_chunks);
+    gx_status st = chunks ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory to generate vectors by %u threads", threads);
     uint32_t n_open = 0;
     if (st == GX_OK && strlen(opt->base) > sizeof files[0].path - 32)
         st = gx_fail(err, GX_EUSAGE, "the name %.80s... is too long", opt->base);
     while (st == GX_OK && n_open < 2) {
         vector_file *f = &files[n_open];
+        f->chunks = chunks;
+        f->n_chunks = n_chunks;
+        f->threads = threads;
         snprintf(f->path, sizeof f->path, "%s.%s%s", opt->base, n_open ? "queries." : "", kind);
         st = gx_atomic_file_open(&f->out, f->path, opt->force ? GX_ATOMIC_FILE_FORCE : 0, err);
         n_open += st == GX_OK;
     }
     for (int i = 1; i >= 0 && st == GX_OK; --i)
-        st = write_file(&files[i], g, err);
+        st = write_file(&files[i], err);
     for (int i = 0; i < 2 && st == GX_OK; ++i)
         st = gx_atomic_file_commit(&files[i].out, err);
     while (n_open-- > 0)
         gx_atomic_file_close(&files[n_open].out);
-    gx_sparse_vectors_close(g);
+    free_chunks(chunks, n_chunks);
     if (st == GX_OK)
         *counts = (gx_vector_files_counts){opt->n_documents ? (double)files[0].n_terms / (double)opt->n_documents : 0,
                                            opt->n_queries ? (double)files[1].n_terms / (double)opt->n_queries : 0};

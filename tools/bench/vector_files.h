@@ -11,6 +11,7 @@ typedef struct gx_vector_files_options {
     uint64_t seed, n_documents, n_queries;
     bool csr; /* BASE.csr and BASE.queries.csr; false: BASE.jsonl and BASE.queries.jsonl */
     bool force;
+    uint32_t threads; /* 0: one for each processor; the files are the same for any number */
     bool (*cancel)(void *user); /* called now and then with NULL; true: stop */
 } gx_vector_files_options;
 
