@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "index/corpus/doc_batch.h"
 #include "index/corpus/source_reader.h"
 
 #define HEAD_BYTES (3 * sizeof(int64_t))
@@ -149,8 +150,10 @@ static gx_status read_row(gx_source *s, struct gx_csr *m, uint64_t row, gx_error
                                   m->columns[i], m->n_columns);
         if (m->values[i] == 0)
             continue;
-        const int len = snprintf(to, MAX_DIGITS, "%d", m->columns[i]);
-        st = gx_source_add_weight(s, to, (size_t)len, m->values[i], err);
+        char digits[GX_NUMBER_DIGITS];
+        const size_t at = gx_write_number(digits, (uint64_t)m->columns[i]), len = sizeof digits - at;
+        memcpy(to, digits + at, len);
+        st = gx_source_add_weight(s, to, len, m->values[i], err);
         to += len;
     }
     return st;
