@@ -2,12 +2,12 @@
 """Time the CPU engine against BMP, Seismic and PISA on learned sparse weights, on one core, in one run.
 
     tests/witness/sparse.py --index INDEX.gx --queries QUERIES.txt --dir DIR [--limit N] [--rounds N] [--peers LIST]
-        [--bmp SIZES] [--postings N] [--settings LIST] [--k K..]
+        [--bmp SIZES] [--bmp-settings LIST] [--postings N] [--settings LIST] [--k K..]
 
 INDEX.gx holds impacts (`gpuidx build -f csr`, `gpuidx import --impacts`), its documents reordered (`gpuidx reorder`):
 all sides have the same documents in the same order. QUERIES.txt has a query a line, a term repeated as often as it
-weighs. What the others index is made in DIR if it is not there. BMP needs 7 to 10 KB of memory a document for that;
-Seismic keeps --postings postings a list on average, of which 3,500 is its own choice for 8.8 million documents.
+weighs. What the others index is made in DIR if it is not there. BMP reads 5 to 6 KB of memory a document then, 53 GB for
+8.8 million; Seismic keeps --postings postings a list on average, of which 3,500 is its own choice for so many.
 
 Processor time, of every query its fastest round; a call from Python is part of a peer's time, some tens of
 microseconds. Recall is the share of our exact answers' documents that a search finds; a document with the score of the
@@ -18,6 +18,7 @@ under `taskset -c 1`. Needs numpy, and pip's bmp, pyseismic-lsr and pyterrier-pi
 import argparse
 import collections
 import contextlib
+import functools
 import glob
 import importlib
 import multiprocessing
@@ -29,6 +30,8 @@ import time
 
 import numpy as np
 
+import bmp_index
+
 ALL = str(2**64 - 1)
 SETTINGS = (["terms:%g" % x for x in (0.2, 0.3, 0.35, 0.4, 0.45, 0.5)] +
             ["threshold:%g" % x for x in (1.05, 1.1, 1.15, 1.2, 1.3)] +
@@ -37,7 +40,7 @@ SETTINGS = (["terms:%g" % x for x in (0.2, 0.3, 0.35, 0.4, 0.45, 0.5)] +
             ["terms:0.4,threshold:%g" % x for x in (1.2, 1.3, 1.4)] +
             ["terms:0.3,threshold:1.2,blocks:%d" % n for n in (60, 120)])
 DEEP_SETTINGS = "terms:0.2 threshold:1.1 threshold:1.2 threshold:1.3 blocks:80 blocks:120 blocks:160".split()
-BMP_SETTINGS = (0.9, 1.0), (0.8, 1.0), (0.7, 1.0), (1.0, 0.6), (0.8, 0.6), (0.7, 0.4)  # alpha, beta
+BMP_SETTINGS = "0.9,1 0.8,1 0.7,1 1,0.6 0.8,0.6 0.7,0.4"  # alpha, beta
 SEISMIC_SETTINGS = (3, 0.9), (4, 0.9), (5, 0.9), (5, 0.8), (8, 0.9), (10, 0.9), (10, 0.7), (20, 0.8)  # cut, heap
 
 
@@ -106,19 +109,20 @@ def show(name, k, times, found):
     print("| %s | %d | %.0f | %.0f | %.0f | %.4f |" % (name, k, *times, found), flush=True)
 
 
+@functools.lru_cache(1)
+def bmp_searcher(path):
+    return importlib.import_module("bmp").Searcher(path)
+
+
 def bmp(a, k, queries, answers):
-    from bmp import Searcher, ciff2bmp
-    ciff = os.path.join(a.dir, "index.ciff")
     for size in a.bmp:
         path = os.path.join(a.dir, "bmp%d" % size)
-        if not os.path.exists(path):
-            if not os.path.exists(ciff):
-                subprocess.run([a.gpuidx, "export", "-q", a.index, "-o", ciff], check=True)
-            with quiet(a):
-                ciff2bmp(ciff_file=ciff, output=path, bsize=size, compress_range=size == 8)
         with quiet(a):
-            searcher = Searcher(path)
-        for alpha, beta in ((1.0, 1.0),) + (BMP_SETTINGS if k == 10 else ()):
+            if not os.path.exists(path):
+                bmp_index.write_index(ds2i(a), path, size, size == 8)
+            searcher = bmp_searcher(path)
+        settings = [tuple(map(float, s.split(","))) for s in a.bmp_settings.split()]
+        for alpha, beta in [(1.0, 1.0)] + (settings if k == 10 else []):
             times, found = timed(lambda q: searcher.search(q, k=k, alpha=alpha, beta=beta), queries, a.rounds)
             scores = [dict(zip(*f)) for f in found]
             # by its own scores a document that ties with the last answer counts
@@ -247,6 +251,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peers", default="bmp,seismic,pisa")
     parser.add_argument("--bmp", type=int, nargs="+", default=[32, 8], help="the documents of a block of BMP's")
+    parser.add_argument("--bmp-settings", default=BMP_SETTINGS, help="its values of alpha and beta for k 10")
     parser.add_argument("--postings", type=int, default=3500)
     parser.add_argument("--settings", help="our values of --approximate, spaces between; without it many")
     parser.add_argument("--k", type=int, nargs="+", default=[10, 1000])
