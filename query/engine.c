@@ -261,7 +261,8 @@ gx_status gx_engine_precompute_pair_thresholds(gx_engine *en, const gx_query_opt
         return st;
     if (en->parts)
         return gx_fail(err, GX_EUSAGE,
-                       "%s is a collection, and thresholds of pairs are those of one index: merge it into one",
+                       "%s is a collection, and thresholds of pairs are those of one index file, which `gpuidx recode` "
+                       "makes of it",
                        en->ix->path);
     if (en->ops != &gx_executor_cpu && n_threads > GPU_PAIR_SESSIONS)
         n_threads = GPU_PAIR_SESSIONS;
@@ -326,6 +327,11 @@ gx_engine *gx_engine_of_part(gx_engine *en, uint32_t i)
         return i == 0 ? en : NULL;
     const gx_part_range range = en->parts->range;
     return i < range.end - range.begin ? en->parts->engines[range.begin + i] : NULL;
+}
+
+uint32_t gx_engine_n_searched(const gx_engine *en)
+{
+    return en->parts ? en->parts->range.end - en->parts->range.begin : 1;
 }
 
 gx_status gx_engine_warm_lists(gx_engine *en, const uint32_t *counts, gx_error *err)

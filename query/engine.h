@@ -1,5 +1,5 @@
 /* engine.h: an engine: an index, the executor that answers, and what its sessions share. Its members
- * are read by engine.c, mask.c and the files of sessions (session_state.h) alone. */
+ * are read by engine.c, list_sizes.c, mask.c and the files of sessions (session_state.h) alone. */
 #ifndef GX_QUERY_ENGINE_H
 #define GX_QUERY_ENGINE_H
 
@@ -49,6 +49,9 @@ gx_status gx_engine_fall_back(gx_engine *en, const gx_error *gpu, gx_error *err)
 
 /* The engines that search: those of a collection's parts, or the engine itself; from 0 until NULL. */
 gx_engine *gx_engine_of_part(gx_engine *en, uint32_t i);
+
+/* How many those are. */
+uint32_t gx_engine_n_searched(const gx_engine *en);
 
 /* Choose which lists lie in device memory by counts[n_terms] of their uses (gx_executor.warm). en has
  * no parts. Does nothing where all lists are in the memory that the engine searches. */

@@ -55,6 +55,8 @@ void gx_part_sessions_stats(const gx_part_sessions *s, gx_search_stats *out)
     for (uint32_t i = s->e->range.begin; i < s->e->range.end; ++i)
         gx_search_stats_add(out, gx_session_stats(s->sessions[i]));
     out->and_fell_to_or += s->and_fell_to_or; /* parts of several are searched by AND, and again by OR */
+    out->postings -= s->again.postings;       /* each list counts once, as in one index */
+    out->blocks -= s->again.blocks;
     out->cached = 0;
 }
 
@@ -176,6 +178,19 @@ static gx_status run_all_parts(gx_part_sessions *s, const gx_plan *plans, gx_par
     return st == GX_OK && s->e->shard ? gx_part_sessions_exchange(s, plans, instead, n, hits, err) : st;
 }
 
+/* What an AND of the parts has counted, which its OR counts again. */
+static void add_again(gx_part_sessions *s, const gx_part_plans *p)
+{
+    for (uint32_t i = s->e->range.begin; i < s->e->range.end; ++i) {
+        const uint32_t block_len = s->e->ix->parts->parts[i].ix->block_len;
+        for (uint32_t t = 0; t < p->plans[i].n_terms; ++t) {
+            const uint32_t df = p->plans[i].terms[t].df;
+            s->again.postings += df;
+            s->again.blocks += df / block_len + (df % block_len != 0);
+        }
+    }
+}
+
 /* The plans of GX_OP_AND_OR whose AND has given too few results, answered by OR. */
 static gx_status run_or(gx_part_sessions *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
 {
@@ -189,6 +204,7 @@ static gx_status run_or(gx_part_sessions *s, const gx_plan *plans, uint32_t n, g
             continue;
         hits[i].n = 0;
         ++n_again;
+        add_again(s, plans[i].parts);
         st = gx_part_plans_rebind(&again[i], s->e->ix, &plans[i].parts->query, GX_OP_OR, err);
     }
     s->and_fell_to_or += n_again;

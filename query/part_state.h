@@ -13,6 +13,7 @@
 #include "query/batch_buffer.h"
 #include "query/collection.h"
 #include "query/count.h"
+#include "query/list_sizes.h"
 #include "query/wide_hits.h"
 
 struct gx_part_sessions {
@@ -21,6 +22,7 @@ struct gx_part_sessions {
     gx_session **sessions; /* [e->n] */
     gx_counter **counters; /* [e->n], NULL until a search counts */
     uint64_t and_fell_to_or;
+    gx_list_sizes again;   /* of the ANDs of these, whose lists the ORs count again; without bytes */
     gx_batch_buffer batch; /* of one part's plans */
     uint64_t *keys;        /* [max_keys] that shards exchange, */
     uint32_t *highs;       /* [max_highs] with their upper halves, of a wide collection */
