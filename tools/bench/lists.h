@@ -1,4 +1,5 @@
-/* lists.h: an index's own lists, docids and term frequencies, for `gpuidx bench codecs --index`. */
+/* lists.h: an index's own lists, docids and term frequencies, for `gpuidx bench codecs --index`; of a collection those
+ * of all parts, as they are stored. */
 #ifndef GX_TOOLS_BENCH_LISTS_H
 #define GX_TOOLS_BENCH_LISTS_H
 
