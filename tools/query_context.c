@@ -30,7 +30,10 @@ static int open_service(ask *k, const cli_args *a, const char *path)
 {
     gx_error err = {0};
     if (gx_index_n_parts(k->ix)) /* each query would open its last commit on a GPU anew */
-        return cli_fail(GX_EUSAGE, "--engine=hybrid: %s is a collection; search it on one engine, or merge it", path);
+        return cli_fail(GX_EUSAGE,
+                        "--engine=hybrid: %s is a collection; search it on one engine, or make it one index file by "
+                        "`gpuidx recode`",
+                        path);
     const int code = hybrid_open(&k->both, a, path, k->ix, k->en);
     if (code)
         return code;

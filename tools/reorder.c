@@ -132,7 +132,8 @@ const cli_command cmd_reorder = {
     .synopsis = "[OPTIONS] INDEX -o FILE",
     .description = "Gives the documents of an index other numbers (docids), so that similar documents come together. "
                    "That makes an index smaller and searches faster. Queries find the same documents with the same "
-                   "scores; only documents of equal scores, which are ordered by docid, may change places.",
+                   "scores; only documents of equal scores, which are ordered by docid, may change places. A "
+                   "collection is to be made one index by `gpuidx recode` before.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

@@ -88,7 +88,7 @@
     {"pair-thresholds", 0, CLI_COUNT, "N", "0", \
      "before the first query, run all N (N - 1) / 2 two-term OR queries over the `N` most frequent terms and keep " \
      "the score of each one's `k`-th result. An OR query that contains such a pair starts with that score as its " \
-     "threshold. Results do not change", .max = GX_MAX_PAIRED}
+     "threshold. Results do not change. Only for an index of one file, not for a collection", .max = GX_MAX_PAIRED}
 #define CLI_SEARCH_FLAGS \
     {"top", 'k', CLI_COUNT, "N", "10", "print at most `N` results of a query", .min = 1, .max = UINT32_MAX}, \
     {"op", 0, CLI_CHOICE, CLI_OPS, "or", \
