@@ -29,9 +29,10 @@ static const cli_flag flags[] = {
 
 static const cli_section sections[] = {
     {"A collection",
-     "is a folder of index files with a manifest. Every command that reads an index takes one, but for "
-     "`bench query`: query, replay, info, check, export, recode and others. Its answers, docids and statistics are "
-     "those of one index of all its documents, to the bit; `gpuidx recode COLLECTION -o FILE` makes that index.\n"
+     "is a folder of index files with a manifest. Every command that reads an index takes one, but for `reorder`: "
+     "query, replay, info, check, export, recode, `bench query` and others. Its answers, docids and statistics are "
+     "those of one index of all its documents, to the bit; `gpuidx recode COLLECTION -o FILE` makes that index. The "
+     "flag `--pair-thresholds` takes that index alone. So does `query --engine=hybrid`, but not `replay`.\n"
      "\n"
      "The parts must have been built with the same analysis, attributes and block length, all with texts or all "
      "without, and no external id may occur twice. The files get a second name in the folder, which takes no space, "

@@ -51,6 +51,138 @@ print([i[k] for k in ("n_docs", "n_terms", "n_postings", "n_tokens", "avgdl", "m
     diff <(head -n $((n / 2)) both) <(tail -n $((n / 2)) both)
 }
 
+# The rows of two reports of bench query, and whether python's `test` holds of each pair x, y.
+compare_rows() {
+    python3 - "$1" "$2" "$3" <<'END'
+import json, sys
+a, b = (json.load(open(name)) for name in sys.argv[1:3])
+assert len(a["rows"]) == len(b["rows"]) > 0
+for x, y in zip(a["rows"], b["rows"]):
+    assert (x["op"], x["k"], x["algorithm"]) == (y["op"], y["k"], y["algorithm"])
+    assert x["different"] == y["different"] == 0, x
+    assert eval(sys.argv[3], {"x": x, "y": y}), (x, y)
+END
+}
+
+@test "bench query counts what all parts read: the sums of the parts alone" {
+    C=$BATS_FILE_TMPDIR/whole
+    printf '%s\n' 'merge find' 'posting lists' 'gpu' 'only compression' 'compression of lists' 'document' >q
+    bench() {
+        "$GPUIDX" bench query -q --engine=cpu --runs=1 -k 2,50 --algorithm=auto,pmf,taat,block-max --format=json "$@"
+    }
+    bench "$C" q >whole.json
+    bench --join=always "$C" q >joined.json
+    for part in 1 2 3; do
+        bench "$BATS_FILE_TMPDIR/$part.gx" q >$part.json
+    done
+    python3 -c 'import json
+whole, joined, *parts = (json.load(open(name + ".json")) for name in ("whole", "joined", "1", "2", "3"))
+assert whole["collection"] == {"parts": 3, "deleted_documents": 0} and "collection" not in parts[0], whole
+assert [r["engines"][0]["searched_parts"] for r in (whole, joined, parts[0])] == [3, 1, 1], whole
+assert whole["documents"] == joined["documents"] == sum(p["documents"] for p in parts), whole
+assert whole["postings"] == joined["postings"] == sum(p["postings"] for p in parts), whole
+assert len(whole["rows"]) == 24 and any(0 < x["and_fell_to_or"] < 1 for x in whole["rows"]), whole
+for x, j, *ys in zip(whole["rows"], joined["rows"], *(p["rows"] for p in parts)):
+    total = lambda name: sum(y[name] for y in ys)
+    assert x["different"] == j["different"] == 0, x
+    for name in ("postings", "blocks"):
+        # where an AND is enough, parts that lack a word are not read; alone, they are searched by OR
+        few = x["op"] == "and-or" and x["and_fell_to_or"] < 1
+        assert abs(x[name] - total(name)) < 1e-6 or (few and x[name] < total(name)), (name, x, ys)
+    if x["algorithm"] in ("pmf", "taat"): # these use no threshold, which a part has from those before
+        for name in ("blocks_decoded", "lookups"):
+            assert x["op"] == "and-or" or abs(x[name] - total(name)) < 1e-6, (name, x, ys)
+    if x["op"] == "or" and x["algorithm"] == "taat":
+        assert x["blocks_decoded"] == x["blocks"] and abs(x["bytes_read"] - total("bytes_read")) < 1e-3, (x, ys)
+    if x["op"] == "or" or (x["op"] == "and-or" and x["k"] == 50): # an AND reads no part that lacks a word
+        assert abs(j["postings"] - x["postings"]) < 1e-6, (x, j)
+    assert x["fixed_us"] > 0, x'
+    # the same, by the statistics of the terms
+    printf '%s\n' 'compression' >q
+    bench "$C" q >whole.json
+    for part in 1 2 3; do
+        "$GPUIDX" term -f json "$BATS_FILE_TMPDIR/$part.gx" compression
+    done >terms
+    python3 -c 'import json
+terms = [json.loads(line) for line in open("terms")]
+for x in json.load(open("whole.json"))["rows"]:
+    assert x["postings"] == sum(t["df"] for t in terms) and x["blocks"] == sum(t["blocks"] for t in terms), x
+    if x["op"] == "or" and x["algorithm"] == "taat":
+        assert x["bytes_read"] == sum(t["docid_bytes"] + t["tf_bytes"] for t in terms), (x, terms)'
+}
+
+@test "bench query measures a collection with deleted documents, and of one part" {
+    parts
+    printf '%s\n' 'compression' 'posting lists' 'compression of lists' 'merge find' >q
+    bench() {
+        "$GPUIDX" bench query -q --engine=cpu --runs=1 -k 2,50 --algorithm=auto,pmf,taat --format=json "$@"
+    }
+    bench here q >before
+    printf 'd03\nd10\n' >gone
+    "$GPUIDX" delete -q here --merge=none --ids=gone
+    bench here q >after
+    compare_rows after before 'x["op"] != "or" or (x["postings"], x["blocks"]) == (y["postings"], y["blocks"])'
+    python3 -c 'import json
+before, after = json.load(open("before")), json.load(open("after"))
+n = after["collection"]["deleted_documents"]
+assert n > 0 and after["documents"] == before["documents"] - n and after["postings"] < before["postings"], after'
+    ask bench query -q --engine=cpu --runs=1 -k 2 --op=or here q
+    exits 0
+    says ' in 3 parts, which still hold '
+    ask bench query -q --engine=cpu --runs=1 -k 2 --op=or --table=2 here q
+    exits 2
+    ask bench query -q --engine=cpu --runs=1 -k 2 --table=3 here q --format=csv
+    exits 0
+    ask bench query -q --engine=cpu --runs=1 --figure=recall -k 2 here q --format=csv
+    exits 0
+    [[ $(sed -n 2p <<<"$output") == cpu,2,1,0,1.00000,* ]]
+    ask bench query -q --engine=cpu --runs=1 -k 2 --op=and-or --algorithm=auto --plot=drawn here q
+    exits 0
+    [ "$(grep -c '^[0-9]' drawn/postings.gp)" = 4 ]
+
+    "$GPUIDX" collect -q "$BATS_FILE_TMPDIR/1.gx" -o one
+    bench one q >one.json
+    bench "$BATS_FILE_TMPDIR/1.gx" q >file.json
+    compare_rows one.json file.json 'all(x[name] == y[name] for name in ("postings", "blocks", "blocks_decoded",
+        "lookups", "bytes_read", "and_fell_to_or"))'
+    "$GPUIDX" delete -q one --merge=none --ids=gone
+    bench one q >one-with-deletes.json
+    # a word that deleted documents alone have is unknown
+    compare_rows one-with-deletes.json file.json 'x["op"] != "or" or 0 < x["postings"] < y["postings"]'
+}
+
+@test "what is of one index file alone is refused of a collection, and says what to do" {
+    C=$BATS_FILE_TMPDIR/whole
+    printf '%s\n' 'merge find' >q
+    for command in 'bench query' replay; do
+        ask $command --engine=cpu --pair-thresholds=4 "$C" q
+        exits 2
+        complains "thresholds of pairs are those of one index file, which \`gpuidx recode\` makes of it"
+    done
+    ask query --engine=hybrid "$C" gpu
+    exits 2
+    complains 'gpuidx recode'
+    ask reorder "$C" -o ordered.gx
+    exits 2
+    complains 'recode'
+}
+
+@test "bench codecs measures the lists of all parts" {
+    C=$BATS_FILE_TMPDIR/whole
+    printf '%s\n' 'only compression' 'document' 'gpu' 'compression' 'document' >q
+    for index in "$C" "$BATS_FILE_TMPDIR"/[123].gx; do
+        ask bench codecs -q --engine=cpu --index="$index" --queries=q --codecs=raw --format=json
+        exits 0
+        printf '%s\n' "$output" >"$(basename "$index").json"
+        ask bench codecs -q --engine=cpu --table=2 --index="$index" --codecs=raw,gpubp128 --format=csv
+        exits 0
+        grep -Eq '^GPU-BP128,[0-9.]+,[0-9.]+,[0-9.]+$' <<<"$output"
+    done
+    python3 -c 'import json
+whole, *parts = (json.load(open(name + ".json")) for name in ("whole", "1.gx", "2.gx", "3.gx"))
+assert whole["queries"] == 5 and whole["lists"] == sum(p["lists"] for p in parts) > 0, (whole, parts)'
+}
+
 @test "what a killed collect has left goes, and nothing else" {
     for name in left busy; do
         mkdir c.0123456789abcde$((++n)).tmp

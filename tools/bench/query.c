@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "query/engine.h"
 #include "query/eval/query_log.h"
 #include "tools/bench/common.h"
 #include "tools/bench/gpu_list.h"
@@ -193,11 +194,6 @@ static int open_queries(query_bench *b, const cli_args *a, gx_index **ix, gx_syn
     }
     if ((code = cli_open_index(ix, a, a->argv[0])))
         return code;
-    if (gx_index_n_parts(*ix) > 1)
-        return cli_fail(GX_EINPUT,
-                        "%s is a collection, of which bench query cannot count what is read; "
-                        "`gpuidx recode COLLECTION -o FILE` makes one index of it",
-                        a->argv[0]);
     b->ix = *ix;
     if (read_log(b, a->argv[1], most, &err))
         return cli_fail_error(&err);
@@ -220,10 +216,15 @@ static int open_engine(query_bench *b, gx_engine_options options, gx_engine_kind
     return gx_session_open(&e->session, e->en, &err) ? cli_fail_error(&err) : 0;
 }
 
-static int open_engines(query_bench *b, const cli_args *a)
+/* part: b's index stands for one part of what is measured, which lies on one GPU where parts are spread. */
+static int open_engines(query_bench *b, const cli_args *a, bool part)
 {
     gx_engine_options options = cli_engine_options(a);
     int code = cli_add_devices(&options, a);
+    if (part && options.spread == GX_SPREAD_PARTS) {
+        options.spread = GX_SPREAD_COPIES;
+        options.n_devices = options.n_devices ? 1 : 0;
+    }
     if (!code)
         code = cli_add_residency(&options, a);
     if (!code && options.kind != GX_ENGINE_GPU)
@@ -308,8 +309,8 @@ static void close_bench(query_bench *b)
     free(b->rows);
 }
 
-/* Into b's rows what the same takes for as many queries of a collection so small that its lists
- * have a block or a few. */
+/* Into b's rows what the same takes for as many queries of an index so small that its lists have a block or a few;
+ * of a collection, for each of the parts that are searched. */
 static int measure_fixed(query_bench *b, const cli_args *a, const choices *c, uint32_t recursion)
 {
     gx_error err = {0};
@@ -323,11 +324,11 @@ static int measure_fixed(query_bench *b, const cli_args *a, const choices *c, ui
     if (gx_synth_open(&synth, &opt, &err))
         return cli_fail_error(&err);
     query_bench few = {.ix = &synth->ix, .synth = synth, .n = b->n, .runs = b->runs, .seed = b->seed};
-    int code = open_engines(&few, a);
+    int code = open_engines(&few, a, true);
     if (!code)
         code = measure(&few, a, c, recursion);
     for (size_t i = 0; !code && i < b->n_rows && i < few.n_rows; ++i)
-        b->rows[i].fixed_seconds = few.rows[i].seconds;
+        b->rows[i].fixed_seconds = few.rows[i].seconds * gx_engine_n_searched(b->rows[i].engine->en);
     close_bench(&few);
     gx_synth_close(synth);
     return code;
@@ -408,7 +409,7 @@ static int run(const cli_args *a)
         return code;
     code = open_queries(&b, a, &ix, &synth);
     if (!code)
-        code = open_engines(&b, a);
+        code = open_engines(&b, a, false);
     if (!code && recall) {
         code = query_recall(&b, c.ks[0], c.batches[c.n_batches - 1], format, cli_text(a, "plot"));
         goto done;
@@ -505,6 +506,13 @@ static const cli_section sections[] = {
      "A GPU does not count these for batches of a few queries. For each batch it also tells into how many parts it was "
      "divided, how often the host waited for the GPU (normally once for each part), and how often GPU memory was "
      "allocated or freed."},
+    {"Collections",
+     "The figures of a collection (`gpuidx collect`) are sums over its parts, which are searched one after another. "
+     "Postings of deleted documents count, since they are in the lists until parts are merged; a word that they alone "
+     "have is unknown. A part that lacks a word of an AND counts nothing, because none of its lists is read. `fixed` "
+     "is the time of the few postings in one index, times the number of parts. A GPU engine joins parts (`--join`) "
+     "and counts what the joined ones have; the report says how many there are. Pair thresholds are of one index: "
+     "`--pair-thresholds` is refused."},
     {"Plots",
      "Throughput by batch size; latency at a fixed rate of queries, whether or not earlier ones are answered, counted "
      "from the moment at which each was due; and the time of each query, answered alone, by its postings. With "

@@ -5,7 +5,6 @@
 
 #include "engine/clock.h"
 #include "engine/status.h"
-#include "query/boolean.h"
 #include "tools/bench/query_report.h"
 
 const double query_percentiles[QUERY_PERCENTILES] = {50, 90, 95, 99, 99.9};
@@ -53,24 +52,73 @@ gx_status query_core_read_speed(double *bytes_a_second, gx_error *err)
 
 void query_free_plans(query_bench *b)
 {
-    for (uint32_t i = 0; b->plans && i < b->n; ++i)
-        gx_plan_free(&b->plans[i]);
-    free(b->plans);
+    for (uint32_t e = 0; e < b->n_engines; ++e) {
+        for (uint32_t i = 0; b->engines[e].plans && i < b->n; ++i)
+            gx_plan_free(&b->engines[e].plans[i]);
+        free(b->engines[e].plans);
+        b->engines[e].plans = NULL;
+    }
     free(b->hits);
     free(b->want);
     free(b->keys);
     free(b->want_keys);
-    b->plans = NULL;
+    free(b->highs);
+    free(b->want_highs);
     b->hits = b->want = NULL;
     b->keys = b->want_keys = NULL;
+    b->highs = b->want_highs = NULL;
 }
 
-static gx_status plan_vector(gx_plan *out, const gx_index *ix, const query_text *q, const gx_query_options *opt,
-                             gx_error *err)
+/* Room for the answers: max_k results a query. */
+static bool reserve_answers(query_bench *b, size_t max_k)
 {
-    gx_boolean *none;
-    const gx_query query = {.size = sizeof query, .kind = GX_QUERY_TERMS, .terms = q->terms, .n_terms = q->n_terms};
-    return gx_plan_query(out, &none, ix, &query, opt, err);
+    const bool wide = gx_index_is_wide(b->ix);
+    b->hits = calloc(b->n, sizeof *b->hits);
+    b->want = calloc(b->n, sizeof *b->want);
+    b->keys = malloc(b->n * max_k * sizeof *b->keys);
+    b->want_keys = malloc(b->n * max_k * sizeof *b->want_keys);
+    if (wide) {
+        b->highs = malloc(b->n * max_k * sizeof *b->highs);
+        b->want_highs = malloc(b->n * max_k * sizeof *b->want_highs);
+    }
+    if (!b->hits || !b->want || !b->keys || !b->want_keys || (wide && (!b->highs || !b->want_highs)))
+        return false;
+    for (uint32_t i = 0; i < b->n; ++i) {
+        b->hits[i] = (gx_hits){b->keys + i * max_k, 0, wide ? b->highs + i * max_k : NULL};
+        b->want[i] = (gx_hits){b->want_keys + i * max_k, 0, wide ? b->want_highs + i * max_k : NULL};
+    }
+    return true;
+}
+
+/* The plan of query i on an engine. */
+static gx_status plan_one(gx_plan *out, const query_bench *b, const query_engine *e, uint32_t i,
+                          const gx_query_options *opt, gx_error *err)
+{
+    if (!b->texts)
+        return gx_plan_make_ids(out, b->ix, b->synth->queries[i].terms, NULL, b->synth->queries[i].n, opt, err);
+    const query_text *t = &b->texts[i];
+    gx_query q = GX_TEXT_QUERY(t->text, t->len);
+    if (t->terms)
+        q = (gx_query){.size = sizeof q, .kind = GX_QUERY_TERMS, .terms = t->terms, .n_terms = t->n_terms};
+    return gx_engine_plan(out, e->en, &q, opt, err);
+}
+
+/* The plans of an engine, raised by what the last engine knows of pairs. */
+static gx_status plan_for(query_bench *b, query_engine *e, const gx_query_options *opt, gx_error *err)
+{
+    gx_status st = GX_OK;
+    e->plans = calloc(b->n, sizeof *e->plans);
+    if (!e->plans)
+        return gx_fail(err, GX_ENOMEM, "no memory for %u queries", b->n);
+    const double t0 = gx_clock_seconds();
+    for (uint32_t i = 0; i < b->n && st == GX_OK; ++i) {
+        st = plan_one(&e->plans[i], b, e, i, opt, err);
+        if (st == GX_OK)
+            gx_engine_apply_known_threshold(b->engines[b->n_engines - 1].en, &e->plans[i]);
+        e->plans[i].prune = false;
+    }
+    e->plan_seconds = gx_clock_seconds() - t0;
+    return st;
 }
 
 gx_status query_plan_all(query_bench *b, gx_op op, uint32_t k, gx_error *err)
@@ -78,38 +126,18 @@ gx_status query_plan_all(query_bench *b, gx_op op, uint32_t k, gx_error *err)
     gx_query_options opt = GX_QUERY_OPTIONS;
     gx_status st = GX_OK;
     const uint32_t max_k = k < b->ix->n_docs ? k : b->ix->n_docs ? b->ix->n_docs : 1;
+    const query_engine *last = &b->engines[b->n_engines - 1];
     opt.op = op;
     opt.k = k;
     opt.preset = b->ix->impacts ? GX_IMPACT : GX_BM25;
     query_free_plans(b);
     b->op = op;
     b->k = k;
-    b->plans = calloc(b->n, sizeof *b->plans);
-    b->hits = calloc(b->n, sizeof *b->hits);
-    b->want = calloc(b->n, sizeof *b->want);
-    b->keys = malloc((size_t)b->n * max_k * sizeof *b->keys);
-    b->want_keys = malloc((size_t)b->n * max_k * sizeof *b->want_keys);
-    if (!b->plans || !b->hits || !b->want || !b->keys || !b->want_keys)
+    if (!reserve_answers(b, max_k))
         return gx_fail(err, GX_ENOMEM, "no memory for %u queries of %u results", b->n, k);
-    const double t0 = gx_clock_seconds();
-    for (uint32_t i = 0; i < b->n && st == GX_OK; ++i) {
-        if (b->texts && b->texts[i].terms)
-            st = plan_vector(&b->plans[i], b->ix, &b->texts[i], &opt, err);
-        else if (b->texts)
-            st = gx_plan_make(&b->plans[i], b->ix, b->texts[i].text, b->texts[i].len, &opt, err);
-        else
-            st = gx_plan_make_ids(&b->plans[i], b->ix, b->synth->queries[i].terms, NULL, b->synth->queries[i].n, &opt,
-                                  err);
-        if (st == GX_OK)
-            gx_engine_apply_known_threshold(b->engines[b->n_engines - 1].en, &b->plans[i]);
-        b->plans[i].prune = false;
-        b->hits[i].keys = b->keys + (size_t)i * max_k;
-        b->want[i].keys = b->want_keys + (size_t)i * max_k;
-    }
-    b->plan_seconds = gx_clock_seconds() - t0;
-    if (st == GX_OK)
-        st = gx_session_run(b->engines[b->n_engines - 1].session, b->plans, b->n, b->want, err);
-    return st;
+    for (uint32_t e = 0; e < b->n_engines && st == GX_OK; ++e)
+        st = plan_for(b, &b->engines[e], &opt, err);
+    return st == GX_OK ? gx_session_run(last->session, last->plans, b->n, b->want, err) : st;
 }
 
 /* ---- running ---- */
@@ -117,17 +145,22 @@ gx_status query_plan_all(query_bench *b, gx_op op, uint32_t k, gx_error *err)
 gx_status query_run(query_bench *b, const query_engine *e, uint32_t i, uint32_t m, double *seconds, gx_error *err)
 {
     const double t0 = gx_clock_seconds();
-    const gx_status st = gx_session_run(e->session, b->plans + i, m, b->hits + i, err);
+    const gx_status st = gx_session_run(e->session, e->plans + i, m, b->hits + i, err);
     *seconds = gx_clock_seconds() - t0;
     return st;
+}
+
+static bool is_equal(const gx_hits *a, const gx_hits *b)
+{
+    return a->n == b->n && memcmp(a->keys, b->keys, a->n * sizeof *a->keys) == 0 &&
+           (!a->highs || memcmp(a->highs, b->highs, a->n * sizeof *a->highs) == 0);
 }
 
 static uint32_t count_different(const query_bench *b)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->n; ++i)
-        n += b->hits[i].n != b->want[i].n ||
-             memcmp(b->hits[i].keys, b->want[i].keys, b->hits[i].n * sizeof *b->keys) != 0;
+        n += !is_equal(&b->hits[i], &b->want[i]);
     return n;
 }
 
@@ -161,18 +194,13 @@ static void subtract_stats(gx_search_stats *w, const gx_search_stats *before)
         w->steps[i] -= before->steps[i];
 }
 
-/* Mean bytes of a block of the queries' lists, docids and tfs. */
-static double mean_block_bytes(const query_bench *b)
+/* Mean bytes of a block of the queries' lists, docids and tfs, in all parts. */
+static double mean_block_bytes(const query_bench *b, const query_engine *e)
 {
-    double words = 0, blocks = 0;
-    for (uint32_t i = 0; i < b->n; ++i) {
-        for (uint32_t t = 0; t < b->plans[i].n_terms; ++t) {
-            const gx_list l = gx_index_list(b->ix, b->plans[i].terms[t].list);
-            words += l.tf_ends[l.n_blocks - 1];
-            blocks += l.n_blocks;
-        }
-    }
-    return blocks > 0 ? 4 * words / blocks : 0;
+    gx_list_sizes sum = {0};
+    for (uint32_t i = 0; i < b->n; ++i)
+        gx_engine_add_list_sizes(e->en, &e->plans[i], &sum);
+    return sum.blocks ? (double)sum.bytes / (double)sum.blocks : 0;
 }
 
 gx_status query_measure(query_bench *b, const query_engine *e, gx_algorithm algorithm, uint32_t recursion,
@@ -189,11 +217,11 @@ gx_status query_measure(query_bench *b, const query_engine *e, gx_algorithm algo
                        .batch = batch,
                        .algorithm = algorithm,
                        .recursion = recursion,
-                       .plan_seconds = b->plan_seconds};
+                       .plan_seconds = e->plan_seconds};
     for (uint32_t i = 0; i < b->n; ++i) {
-        b->plans[i].prune = true;
-        b->plans[i].algorithm = algorithm;
-        b->plans[i].recursion = recursion;
+        e->plans[i].prune = true;
+        e->plans[i].algorithm = algorithm;
+        e->plans[i].recursion = recursion;
         b->hits[i].n = 0;
     }
     if (st == GX_OK)
@@ -216,7 +244,7 @@ gx_status query_measure(query_bench *b, const query_engine *e, gx_algorithm algo
             if (row->n_latencies >= query_percentile_samples[i])
                 row->percentiles[i] = query_quantile(latencies, row->n_latencies, query_percentiles[i] / 100);
         }
-        row->bytes = (double)row->work.blocks_decoded * mean_block_bytes(b);
+        row->bytes = (double)row->work.blocks_decoded * mean_block_bytes(b, e);
         if (row->work.blocks_decoded)
             row->touched = (double)row->work.blocks_decoded * (double)row->work.postings / (double)row->work.blocks +
                            (double)row->work.lookups;

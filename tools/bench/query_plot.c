@@ -120,13 +120,12 @@ static gx_status postings_series(query_bench *b, FILE *f, const gx_op *ops, uint
             st = query_measure(b, &b->engines[e], GX_ALGORITHM_AUTO, 0, 1, &row, err);
             open_series(f, e, o);
             for (uint32_t i = 0; i < b->n && st == GX_OK; ++i) {
-                uint64_t postings = 0;
+                gx_list_sizes sizes = {0};
                 double seconds;
-                for (uint32_t t = 0; t < b->plans[i].n_terms; ++t)
-                    postings += b->plans[i].terms[t].df;
+                gx_engine_add_list_sizes(b->engines[e].en, &b->engines[e].plans[i], &sizes);
                 st = query_run(b, &b->engines[e], i, 1, &seconds, err);
-                if (st == GX_OK && postings)
-                    fprintf(f, "%llu %.2f\n", (unsigned long long)postings, seconds * 1e6);
+                if (st == GX_OK && sizes.postings)
+                    fprintf(f, "%llu %.2f\n", (unsigned long long)sizes.postings, seconds * 1e6);
             }
             fputs("END\n", f);
         }

@@ -55,7 +55,7 @@ static gx_query_options setting(const query_bench *b, series of, double value)
     if (of == TERMS)
         o.approximate = (float)value;
     else if (of == BLOCKS)
-        o.block_budget = (uint64_t)(value / 100 * b->ix->n_docs / BLOCK) + 1;
+        o.block_budget = (uint64_t)(value / 100 * (double)gx_index_n_docs(b->ix) / BLOCK) + 1;
     else
         o.threshold_factor = value;
     if (of == BOTH)
@@ -70,9 +70,9 @@ static gx_status measure(query_bench *b, const query_engine *e, uint32_t batch, 
     gx_approximate_write(&p->options, text);
     cli_note("%s, approximate %s", e->name, text);
     for (uint32_t q = 0; q < b->n; ++q) {
-        b->plans[q].approximate = p->options.approximate;
-        b->plans[q].threshold_factor = p->options.threshold_factor;
-        b->plans[q].block_budget = (uint32_t)p->options.block_budget;
+        e->plans[q].approximate = p->options.approximate;
+        e->plans[q].threshold_factor = p->options.threshold_factor;
+        e->plans[q].block_budget = (uint32_t)p->options.block_budget;
     }
     const gx_status st = query_measure(b, e, GX_ALGORITHM_AUTO, 0, batch, &p->row, err);
     p->recall = recall_of(b);
@@ -101,9 +101,9 @@ static void print(const query_bench *b, const recall_point *points, uint32_t n, 
         puts("engine,k,batch,approximate,recall,queries_per_second,times_exact,mean_us,p50_us,p99_us,lookups");
     } else {
         bench_print_machine(b->seed);
-        printf("%u queries, OR, top %u; %u documents, %llu postings\n%-4s %5s %-23s %8s %10s %7s %9s %9s %9s %9s\n",
-               b->n, b->k, b->ix->n_docs, (unsigned long long)b->ix->n_postings, "", "batch", "approximate", "recall",
-               "queries/s", "times", "mean us", "p50", "p99", "look-ups");
+        printf("%u queries, OR, top %u; %llu documents, %llu postings\n%-4s %5s %-23s %8s %10s %7s %9s %9s %9s %9s\n",
+               b->n, b->k, (unsigned long long)gx_index_n_docs(b->ix), (unsigned long long)b->ix->n_postings, "",
+               "batch", "approximate", "recall", "queries/s", "times", "mean us", "p50", "p99", "look-ups");
     }
     for (uint32_t i = 0; i < n; ++i) {
         const recall_point *p = &points[i];
@@ -135,8 +135,8 @@ static int print_json(const query_bench *b, const recall_point *points, uint32_t
                       "p50", bench_json(p->row.percentiles[0] * 1e6), "p99", bench_json(p->row.percentiles[3] * 1e6)));
     }
     json_t *root = json_pack("{s:i, s:s, s:I, s:I, s:I, s:i, s:o}", "schema", 2, "figure", "recall", "documents",
-                             (json_int_t)b->ix->n_docs, "queries", (json_int_t)b->n, "k", (json_int_t)b->k, "runs",
-                             (int)b->runs, "rows", list);
+                             (json_int_t)gx_index_n_docs(b->ix), "queries", (json_int_t)b->n, "k", (json_int_t)b->k,
+                             "runs", (int)b->runs, "rows", list);
     bench_put_machine(root, b->seed);
     return bench_print_json(root);
 }

@@ -1,5 +1,7 @@
 #include "tools/bench/query_report.h"
 
+#include "engine/gpuidx_advanced.h"
+#include "query/engine.h"
 #include "tools/bench/common.h"
 #include "tools/cli.h"
 
@@ -56,16 +58,35 @@ static double sum_of_steps(const query_row *r)
 
 /* ---- rows ---- */
 
+/* Deleted documents that the parts of a collection still have. */
+static uint64_t count_deleted(const gx_index *ix)
+{
+    gx_part_info part = {.size = sizeof part};
+    uint64_t n = 0;
+    for (uint32_t i = 0; gx_index_get_part(ix, i, &part) == GX_OK; ++i)
+        n += part.n_deleted;
+    return n;
+}
+
 static void print_header(const query_bench *b)
 {
+    const uint32_t n_parts = gx_index_n_parts(b->ix);
     bench_print_machine(b->seed);
-    printf("%u documents, %llu postings; %u queries; one thread, median of %u run%s\n", b->ix->n_docs,
-           (unsigned long long)b->ix->n_postings, b->n, b->runs, b->runs == 1 ? "" : "s");
-    for (uint32_t i = 0; i < b->n_engines; ++i)
-        printf("%s: %s; memory read at %.1f GB/s%s\n", b->engines[i].name, gx_engine_describe(b->engines[i].en),
-               b->engines[i].read_speed / 1e9,
-               i == 0 && b->engines[i].en && gx_engine_get_kind(b->engines[i].en) == GX_ENGINE_CPU ? " by one core"
-                                                                                                   : "");
+    printf("%llu documents, %llu postings", (unsigned long long)gx_index_n_docs(b->ix),
+           (unsigned long long)b->ix->n_postings);
+    if (n_parts)
+        printf(", in %u part%s, which still hold%s %llu deleted documents", n_parts, n_parts == 1 ? "" : "s",
+               n_parts == 1 ? "s" : "", (unsigned long long)count_deleted(b->ix));
+    printf("; %u queries; one thread, median of %u run%s\n", b->n, b->runs, b->runs == 1 ? "" : "s");
+    for (uint32_t i = 0; i < b->n_engines; ++i) {
+        const query_engine *e = &b->engines[i];
+        const uint32_t n_searched = gx_engine_n_searched(e->en);
+        printf("%s: %s; memory read at %.1f GB/s%s", e->name, gx_engine_describe(e->en), e->read_speed / 1e9,
+               gx_engine_get_kind(e->en) == GX_ENGINE_CPU ? " by one core" : "");
+        if (n_searched < n_parts)
+            printf("; it has joined the parts to %u", n_searched);
+        putchar('\n');
+    }
 }
 
 /* A number with a dash for what was not counted. */
@@ -321,9 +342,10 @@ int query_print_json(const query_bench *b, uint32_t table)
 {
     json_t *list = json_array(), *engines = json_array();
     for (uint32_t i = 0; i < b->n_engines; ++i)
-        json_array_append_new(engines, json_pack("{s:s, s:s, s:f}", "kind", b->engines[i].name, "name",
+        json_array_append_new(engines, json_pack("{s:s, s:s, s:f, s:I}", "kind", b->engines[i].name, "name",
                                                  gx_engine_describe(b->engines[i].en), "memory_bytes_per_second",
-                                                 b->engines[i].read_speed));
+                                                 b->engines[i].read_speed, "searched_parts",
+                                                 (json_int_t)gx_engine_n_searched(b->engines[i].en)));
     for (size_t i = 0; i < b->n_rows; ++i) {
         const query_row *r = &b->rows[i];
         json_t *latency = json_object(), *stages = json_object(), *steps = json_object();
@@ -355,10 +377,14 @@ int query_print_json(const query_bench *b, uint32_t table)
                       per_batch(b, r, r->work.waits), "allocations", per_batch(b, r, r->work.allocations), "stage_us",
                       stages, "step_us", steps, "different", (int)r->different));
     }
-    json_t *root =
-        json_pack("{s:i, s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "schema", 2, "documents", (json_int_t)b->ix->n_docs,
-                  "postings", (json_int_t)b->ix->n_postings, "queries", (json_int_t)b->n, "runs", (int)b->runs,
-                  "pair_thresholds", (int)b->pairs, "engines", engines, "rows", list);
+    json_t *root = json_pack("{s:i, s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "schema", 2, "documents",
+                             (json_int_t)gx_index_n_docs(b->ix), "postings", (json_int_t)b->ix->n_postings, "queries",
+                             (json_int_t)b->n, "runs", (int)b->runs, "pair_thresholds", (int)b->pairs, "engines",
+                             engines, "rows", list);
+    if (gx_index_n_parts(b->ix))
+        json_object_set_new(root, "collection",
+                            json_pack("{s:I, s:I}", "parts", (json_int_t)gx_index_n_parts(b->ix), "deleted_documents",
+                                      (json_int_t)count_deleted(b->ix)));
     bench_put_machine(root, b->seed);
     if (table)
         json_object_set_new(root, table == 2 ? "table2" : "table3", table == 2 ? table2_json(b) : table3_json(b));

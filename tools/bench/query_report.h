@@ -6,6 +6,7 @@
 #define GX_TOOLS_BENCH_QUERY_REPORT_H
 
 #include "engine/clock.h"
+#include "query/list_sizes.h"
 #include "query/session.h"
 #include "tools/bench/collection.h"
 
@@ -20,6 +21,8 @@ typedef struct query_engine {
     gx_engine *en;
     gx_session *session;
     double read_speed; /* of its memory, bytes a second, measured now: on the CPU by one core */
+    gx_plan *plans;    /* [n queries] of the row under way: of a collection an engine's own, which may join parts */
+    double plan_seconds;
 } query_engine;
 
 /* One way of answering all queries. */
@@ -30,7 +33,7 @@ typedef struct query_row {
     gx_algorithm algorithm;
     uint32_t recursion;
     double seconds;       /* for all queries, the median run */
-    double fixed_seconds; /* for as many of lists of a few postings */
+    double fixed_seconds; /* for as many of lists of a few postings, in as many parts */
     double plan_seconds;  /* before that */
     uint32_t n_latencies;
     double mean, percentiles[QUERY_PERCENTILES]; /* of a batch's latency, seconds, over all runs; 0: too few for it */
@@ -47,7 +50,7 @@ typedef struct query_text {
     uint32_t n_terms;
 } query_text;
 
-/* The index, the queries, and the plans of the row under way. */
+/* The index, the queries, and the answers of the row under way. */
 typedef struct query_bench {
     const gx_index *ix;
     const gx_synth *synth; /* a generated collection, whose queries are its own; or NULL */
@@ -58,11 +61,10 @@ typedef struct query_bench {
     uint64_t seed;  /* of a generated collection */
     query_engine engines[2];
     uint32_t n_engines;
-    gx_plan *plans;       /* [n] */
     gx_hits *hits, *want; /* [n]: the answers; the exhaustive ones of the last engine */
     uint64_t *keys, *want_keys;
-    double plan_seconds;
-    gx_op op; /* of the plans */
+    uint32_t *highs, *want_highs; /* of a wide collection, else NULL (query/wide_hits.h) */
+    gx_op op;                     /* of the plans */
     uint32_t k;
     query_row *rows;
     size_t n_rows, max_rows;
@@ -76,7 +78,7 @@ const char *query_algorithm_name(gx_algorithm a);
 /* A single core's memory: bytes a second read. */
 gx_status query_core_read_speed(double *bytes_a_second, gx_error *err);
 
-/* Plans for op and k, and the exhaustive answers. */
+/* The engines' plans for op and k, and the exhaustive answers. */
 gx_status query_plan_all(query_bench *b, gx_op op, uint32_t k, gx_error *err);
 void query_free_plans(query_bench *b);
 
