@@ -97,12 +97,14 @@ uint32_t gx_index_length(const gx_index *ix, uint64_t docid)
 
 /* A hash table from external id to docid. The file does not hold it, because most indexes are never
  * asked for an id. The first MAX_LINEAR_SCANS look-ups scan all ids; the next look-up makes the
- * table. A slot holds docid + 1, or 0 when it is empty, as in the lexicon. */
+ * table. A slot holds docid + 1, or 0 when it is empty, as in the lexicon. Documents without an id, which can be
+ * very many, have no slots: the table would be searched through all of them. */
 struct gx_id_table {
     pthread_mutex_t lock;      /* held by the thread that makes the table */
     _Atomic(uint32_t *) slots; /* [2^bits]; NULL: not made yet */
     uint32_t bits;
-    uint64_t seed; /* of the hash function */
+    uint32_t first_unnamed; /* the first document without an id, or the number of documents */
+    uint64_t seed;          /* of the hash function */
     atomic_uint n_scans;
 };
 
@@ -136,16 +138,34 @@ static bool has_id(const gx_index *ix, uint32_t docid, const char *id, size_t le
     return found_len == len && (len == 0 || found[len - 1] == id[len - 1]) && memcmp(found, id, len) == 0;
 }
 
-static uint32_t *make_id_table(const gx_index *ix, uint64_t seed, uint32_t *bits)
+/* Finds t->first_unnamed. Returns the number of documents that have an id. */
+static uint32_t count_named(struct gx_id_table *t, const gx_strings *ids)
 {
-    for (*bits = 1; (uint64_t)1 << *bits < (uint64_t)ix->doc_ids.n * 3 / 2 + 1; ++*bits)
+    uint32_t n = 0;
+    t->first_unnamed = ids->n;
+    for (uint32_t docid = 0; docid < ids->n; ++docid) {
+        size_t len;
+        gx_strings_get(ids, docid, &len);
+        n += len != 0;
+        if (len == 0 && t->first_unnamed == ids->n)
+            t->first_unnamed = docid;
+    }
+    return n;
+}
+
+static uint32_t *make_id_table(struct gx_id_table *t, const gx_index *ix)
+{
+    const uint64_t n_named = count_named(t, &ix->doc_ids);
+    for (t->bits = 1; (uint64_t)1 << t->bits < n_named * 3 / 2 + 1; ++t->bits)
         ;
-    const uint64_t mask = ((uint64_t)1 << *bits) - 1;
+    const uint64_t mask = ((uint64_t)1 << t->bits) - 1;
     uint32_t *slots = calloc(mask + 1, sizeof *slots);
     for (uint32_t docid = 0; slots && docid < ix->doc_ids.n; ++docid) {
         size_t len;
         const char *id = gx_strings_get(&ix->doc_ids, docid, &len);
-        uint64_t slot = XXH3_64bits_withSeed(id, len, seed) & mask;
+        if (len == 0)
+            continue;
+        uint64_t slot = XXH3_64bits_withSeed(id, len, t->seed) & mask;
         while (slots[slot])
             slot = (slot + 1) & mask;
         slots[slot] = docid + 1;
@@ -162,7 +182,7 @@ static const uint32_t *id_table_of(const gx_index *ix)
     if (slots || atomic_fetch_add(&t->n_scans, 1) < MAX_LINEAR_SCANS)
         return slots;
     pthread_mutex_lock(&t->lock);
-    if (!(slots = atomic_load(&t->slots)) && (slots = make_id_table(ix, t->seed, &t->bits)))
+    if (!(slots = atomic_load(&t->slots)) && (slots = make_id_table(t, ix)))
         atomic_store(&t->slots, slots);
     pthread_mutex_unlock(&t->lock);
     return slots;
@@ -179,8 +199,8 @@ static bool is_live(const gx_live *live, uint32_t docid)
 uint32_t gx_index_find_live_doc(const gx_index *ix, const gx_live *live, const char *id, size_t len)
 {
     const uint32_t n = ix->doc_ids.n, *slots = n ? id_table_of(ix) : NULL;
-    if (!slots) {
-        uint32_t docid = 0;
+    if (!slots || len == 0) {
+        uint32_t docid = slots ? ix->id_table->first_unnamed : 0;
         while (docid < n && !(has_id(ix, docid, id, len) && is_live(live, docid)))
             ++docid;
         return docid < n ? docid : UINT32_MAX;

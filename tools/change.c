@@ -289,17 +289,19 @@ const cli_command cmd_update = {
 /* ---- delete ---- */
 
 /* Delete the documents whose bits are set, by their ids. */
-static int delete_documents(gx_collection *c, const uint64_t *words, uint64_t *n_deleted)
+static int delete_documents(gx_collection *c, const uint64_t *words)
 {
     const gx_index *ix = gx_collection_index(c);
+    const uint64_t n_docs = gx_index_n_docs(ix);
     gx_error err = {0};
-    for (uint64_t d = 0; d < gx_index_n_docs(ix); ++d) {
-        size_t len;
-        bool found;
-        const char *id = words[d / 64] >> d % 64 & 1 ? gx_index_doc_id(ix, d, &len) : NULL;
-        if (id && gx_collection_delete(c, id, len, &found, &err))
-            return cli_fail_error(&err);
-        *n_deleted += id && found;
+    for (uint64_t w = 0; w * 64 < n_docs; ++w) {
+        for (uint64_t d = w * 64, bits = words[w]; bits && d < n_docs; ++d, bits >>= 1) {
+            size_t len;
+            bool found;
+            const char *id = bits & 1 ? gx_index_doc_id(ix, d, &len) : NULL;
+            if (id && gx_collection_delete(c, id, len, &found, &err))
+                return cli_fail_error(&err);
+        }
     }
     return 0;
 }
@@ -371,7 +373,6 @@ static int delete_chosen(const cli_args *a, gx_collection *c)
     const gx_index *ix = gx_collection_index(c);
     document_filter f = {0};
     gx_error err = {0};
-    uint64_t n_deleted = 0;
     uint64_t *words = calloc(gx_index_n_docs(ix) / 64 + 1, sizeof *words);
     if (!words)
         return cli_fail(GX_ENOMEM, "no memory for %llu documents", (unsigned long long)gx_index_n_docs(ix));
@@ -381,7 +382,7 @@ static int delete_chosen(const cli_args *a, gx_collection *c)
     if (code == 0 && cli_given(a, "query"))
         code = keep_matches(a, ix, words);
     if (code == 0)
-        code = delete_documents(c, words, &n_deleted);
+        code = delete_documents(c, words);
     if (code == 0 && gx_collection_commit(c, &err))
         code = cli_fail_error(&err);
     if (code == 0 && cli_choice(a, "merge") == 0)

@@ -1,7 +1,8 @@
-/* External ids to docids, while an index is built. */
+/* External ids to docids, while an index is built, and of an index that is open. */
 #include "index/build/external_ids.h"
 
 #include "engine/random.h"
+#include "index/collection.h"
 #include "tests/support/test.h"
 
 static uint32_t *insert(gx_external_ids *ids, const char *id)
@@ -51,11 +52,40 @@ static void a_hundred_thousand_ids_keep_their_docids(void **state)
     gx_external_ids_close(&ids);
 }
 
+/* So many that a table with all of them would be searched for hours. Look-ups scan at first, then they use a table. */
+static void documents_without_ids_are_no_burden(void **state)
+{
+    (void)state;
+    enum { N = 3000000, NAMED = 1500000 };
+    uint32_t *offsets = calloc(N + 1, sizeof *offsets);
+    gx_index ix = {.n_docs = N,
+                   .doc_ids = {"first"
+                               "second",
+                               offsets, N, 4}};
+    uint64_t *gone = calloc(N / 64 + 1, sizeof *gone);
+    const gx_live live = {NULL, gone, N / 64 + 1};
+    assert_true(offsets && gone && gx_id_table_open(&ix.id_table));
+    for (uint32_t d = NAMED + 1; d <= N; ++d)
+        offsets[d] = d < N ? 5 : 11;
+    gone[0] = 3;
+    for (int i = 0; i < 20; ++i) {
+        assert_int_equal(gx_index_find_live_doc(&ix, NULL, "first", 5), NAMED);
+        assert_int_equal(gx_index_find_live_doc(&ix, &live, "second", 6), N - 1);
+        assert_int_equal(gx_index_find_live_doc(&ix, NULL, "third", 5), UINT32_MAX);
+        assert_int_equal(gx_index_find_live_doc(&ix, NULL, "", 0), 0);
+        assert_int_equal(gx_index_find_live_doc(&ix, &live, "", 0), 2);
+    }
+    gx_id_table_close(ix.id_table);
+    free(offsets);
+    free(gone);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_id_has_one_place),
         cmocka_unit_test(a_hundred_thousand_ids_keep_their_docids),
+        cmocka_unit_test(documents_without_ids_are_no_burden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
