@@ -71,12 +71,15 @@ static uint64_t count_deleted(const gx_index *ix)
 static void print_header(const query_bench *b)
 {
     const uint32_t n_parts = gx_index_n_parts(b->ix);
+    const uint64_t n_deleted = count_deleted(b->ix);
     bench_print_machine(b->seed);
     printf("%llu documents, %llu postings", (unsigned long long)gx_index_n_docs(b->ix),
            (unsigned long long)b->ix->n_postings);
     if (n_parts)
-        printf(", in %u part%s, which still hold%s %llu deleted documents", n_parts, n_parts == 1 ? "" : "s",
-               n_parts == 1 ? "s" : "", (unsigned long long)count_deleted(b->ix));
+        printf(", in %u part%s", n_parts, n_parts == 1 ? "" : "s");
+    if (n_deleted)
+        printf(", which still hold%s %llu deleted document%s", n_parts == 1 ? "s" : "", (unsigned long long)n_deleted,
+               n_deleted == 1 ? "" : "s");
     printf("; %u queries; one thread, median of %u run%s\n", b->n, b->runs, b->runs == 1 ? "" : "s");
     for (uint32_t i = 0; i < b->n_engines; ++i) {
         const query_engine *e = &b->engines[i];
