@@ -105,6 +105,8 @@ static void answers_and_counts_are_true(void **state)
             texts[i].len = strlen(texts[i].text);
         }
         open_bench(&b, &w, &engines, texts);
+        for (uint32_t e = 0; e < b.n_engines && c == 0; ++e)
+            print_message("%s: %s\n", b.engines[e].name, gx_engine_describe(b.engines[e].en));
         for (gx_op op = GX_OP_OR; op <= GX_OP_AND_OR; ++op) {
             for (uint32_t i = 0; i < QUERIES; ++i)
                 queries[i].op = op;
