@@ -10,8 +10,8 @@ pyterrier-pisa (which needs numpy, and tbb 2020 for libtbb.so.2) from a list of 
 with k1 0.9 and b 0.4; the best documents of both are compared first, and it ends with 1 unless 99 % of these queries
 agree. All answer the log's first --first queries, gpuidx again and again for about --seconds, PISA --runs times, of
 which the median counts; on one core only the first --alone of them. `--kernel build/tests/bench_query` adds what the
-GPU does without text, on a generated collection. With --wheel, a folder into which the wheels were unzipped, nothing
-need be installed.
+GPU does without text, on a generated collection. With --device-memory, less than the index, the GPU reads over PCIe
+what it has no room for. With --wheel, a folder into which the wheels were unzipped, nothing need be installed.
 """
 import argparse
 import contextlib
@@ -135,6 +135,11 @@ def replay(args, queries, op, k, engine, threads, *more):
         file.writelines(q + "\n" for q in queries)
     if k <= 100:
         more += (f"--run={args.dir}/run", "--force")
+    if args.device_memory and engine in ("gpu", "hybrid"):
+        more += (f"--device-memory={args.device_memory}",)
+    if engine == "hybrid":
+        more += (f"--cpu-threads={threads}", "--gpu-threads=4")
+        threads = 2  # which plan
     if engine.endswith("+pairs"):
         engine = engine[: -len("+pairs")]
         more += (f"--pair-thresholds={args.pair_thresholds}",)
@@ -197,6 +202,8 @@ def main():
     args.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     args.add_argument("--gpu-threads", metavar="N,..",
                       help="threads that give the GPU its queries; without it, half of --threads and all")
+    args.add_argument("--device-memory", metavar="SIZE",
+                      help="of the GPU; with it both engines together are measured, too")
     args.add_argument("--gpuidx", default="build/tools/gpuidx")
     args.add_argument("--pair-thresholds", type=int, default=0, metavar="N",
                       help="also run ORs on the GPU with thresholds of pairs of the N most frequent terms")
@@ -216,6 +223,8 @@ def main():
     if args.gpu_threads:
         on_gpu = [int(n) for n in args.gpu_threads.split(",")]
     sides = [("cpu", 1), ("cpu", args.threads)] + [("gpu", n) for n in on_gpu if gpu]
+    if gpu and args.device_memory:
+        sides += [("hybrid", args.threads)]
     rows = {}
     for op, k in operations:
         pairs = [("gpu+pairs", n) for n in on_gpu if gpu and args.pair_thresholds and op == "or"]

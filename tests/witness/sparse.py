@@ -6,8 +6,8 @@
 
 INDEX.gx holds impacts (`gpuidx build -f csr`, `gpuidx import --impacts`), its documents reordered (`gpuidx reorder`):
 all sides have the same documents in the same order. QUERIES.txt has a query a line, a term repeated as often as it
-weighs. What the others index is made in DIR if it is not there. BMP reads 5 to 6 KB of memory a document then, 53 GB for
-8.8 million; Seismic keeps --postings postings a list on average, of which 3,500 is its own choice for so many.
+weighs. What the others index is made in DIR if it is not there. BMP takes 5 to 6 KB of memory a document, 53 GB for 8.8
+million; Seismic keeps --postings postings a list on average, of which 3,500 is its own choice for so many documents.
 
 Processor time, of every query its fastest round; a call from Python is part of a peer's time, some tens of
 microseconds. Recall is the share of our exact answers' documents that a search finds; a document with the score of the
