@@ -90,7 +90,8 @@ static outcome add_range(maker *m, const gx_filter_node *n, gx_cpu_sieve_step st
     const gx_column_bins *bins;
     uint32_t first, end;
     const outcome o = find_bins(m, n, step.inverted, &bins, &first, &end);
-    if (c->starts && o != NONE && n->low == n->high && (step.in = gx_column_get_documents(m->f->ix, c, n->low))) {
+    if (c->starts && o != NONE && !n->none && n->low == n->high &&
+        (step.in = gx_column_get_documents(m->f->ix, c, n->low))) {
         m->share = (float)(c->order->starts[n->low + 1] - c->order->starts[n->low]) / (float)m->f->ix->n_docs;
         m->share = step.inverted ? 1 - m->share : m->share;
         return add(m, step) ? SOME : ALL;

@@ -195,6 +195,9 @@ static condition draw_condition(uint32_t attribute, char *text)
     } else if (below(16) == 0 && (attribute == M || attribute == TAGS || attribute == R)) {
         c.has = true;
         sprintf(to, "has:%s", attributes[attribute].name);
+    } else if (prefixes[attribute][0] && below(7) == 0) { /* a value that no document has */
+        c.low = 1;
+        sprintf(to, "%s:none", attributes[attribute].name);
     } else if (attribute == F) {
         c.f_low = below(6) ? 2 * from - 1 : 0.25;
         c.f_high = below(6) ? c.f_low + 2 * share : c.f_low;
