@@ -328,3 +328,41 @@ void gx_column_order_bound(const gx_column_order *o, uint32_t n_docs, uint64_t l
     *first = begin < n ? begin * GX_ZONE_DOCS : 0;
     *end = begin >= n ? 0 : n_docs / GX_ZONE_DOCS < n ? n_docs : n * GX_ZONE_DOCS;
 }
+
+/* The first zone from which on all values are at least `low`; n: none. */
+static uint32_t first_zone_inside(const gx_zone *zones, uint32_t n, uint64_t low)
+{
+    uint32_t begin = 0;
+    while (begin < n) {
+        const uint32_t middle = begin + (n - begin) / 2;
+        if (zones[middle].least_behind < low)
+            begin = middle + 1;
+        else
+            n = middle;
+    }
+    return begin;
+}
+
+/* The end of the zones up to which all values are at most `high`; 0: none. */
+static uint32_t end_zone_inside(const gx_zone *zones, uint32_t n, uint64_t high)
+{
+    uint32_t begin = 0;
+    while (begin < n) {
+        const uint32_t middle = begin + (n - begin) / 2;
+        if (zones[middle].most_before <= high)
+            begin = middle + 1;
+        else
+            n = middle;
+    }
+    return begin;
+}
+
+void gx_column_order_inside(const gx_column_order *o, uint32_t n_docs, uint64_t low, uint64_t high, uint32_t *first,
+                            uint32_t *end)
+{
+    const uint32_t n_zones = (uint32_t)(((uint64_t)n_docs + GX_ZONE_DOCS - 1) / GX_ZONE_DOCS);
+    const uint32_t begin = o->zones ? first_zone_inside(o->zones, n_zones, low) : 0,
+                   stop = o->zones ? end_zone_inside(o->zones, n_zones, high) : 0;
+    *first = begin < stop ? begin * GX_ZONE_DOCS : 0;
+    *end = begin >= stop ? 0 : n_docs / GX_ZONE_DOCS < stop ? n_docs : stop * GX_ZONE_DOCS;
+}

@@ -68,4 +68,9 @@ gx_place_bounds gx_column_order_bracket(const gx_column *c, const gx_column_orde
 void gx_column_order_bound(const gx_column_order *o, uint32_t n_docs, uint64_t low, uint64_t high, uint32_t *first,
                            uint32_t *end);
 
+/* By the zones, all documents of [*first, *end) have such a value, of a column of which all documents have one. Without
+ * zones: [0, 0). */
+void gx_column_order_inside(const gx_column_order *o, uint32_t n_docs, uint64_t low, uint64_t high, uint32_t *first,
+                            uint32_t *end);
+
 #endif

@@ -422,6 +422,27 @@ static void use_rows(const gx_filter *f, gx_cpu_program *p, uint32_t first, uint
 
 /* ---- clauses ---- */
 
+#define COST_OF_SURE 0.1f /* clause where all documents are selected by it */
+
+/* Where one test of a range selects all documents, as the zones of its column tell. What the clause costs becomes that
+ * of the documents between the first and the last that it can select. */
+static void find_sure(const gx_filter *f, const gx_cpu_program *p, gx_cpu_clause *clause)
+{
+    const gx_cpu_test *const t = &p->tests[clause->first % GX_CPU_TESTS];
+    uint32_t first, end;
+    if (clause->first + 1 != clause->end || !t->ranged || t->table || t->column->present || t->met != GX_CPU_YES ||
+        t->unmet != GX_CPU_NO)
+        return;
+    const gx_column_order *const o = __atomic_load_n(&t->column->order, __ATOMIC_ACQUIRE);
+    if (!o || !o->zones)
+        return;
+    gx_column_order_inside(o, f->ix->n_docs, t->column_low, t->column_high, &clause->sure_first, &clause->sure_end);
+    gx_column_order_bound(o, f->ix->n_docs, t->column_low, t->column_high, &first, &end);
+    const uint32_t n_sure = clause->sure_end - clause->sure_first;
+    const float unsure = n_sure < end - first ? 1 - (float)n_sure / (float)(end - first) : 0;
+    clause->cost *= unsure > COST_OF_SURE ? unsure : COST_OF_SURE;
+}
+
 /* Add the clause of a node, if there is room for its tests. */
 static bool add_clause(maker *m, uint32_t node)
 {
@@ -436,8 +457,9 @@ static bool add_clause(maker *m, uint32_t node)
         return false;
     }
     use_rows(m->f, m->p, m->free, end);
-    m->p->clauses[m->p->n_clauses++] =
-        (gx_cpu_clause){first, end, cost_of(m->p, m->free, end), share_of_tests(m->p, first, end)};
+    gx_cpu_clause *const clause = &m->p->clauses[m->p->n_clauses++];
+    *clause = (gx_cpu_clause){first, end, cost_of(m->p, m->free, end), share_of_tests(m->p, first, end), 0, 0};
+    find_sure(m->f, m->p, clause);
     return true;
 }
 

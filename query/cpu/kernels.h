@@ -83,8 +83,9 @@ typedef struct gx_cpu_test {
  * to YES. `first` may be YES or NO itself. */
 typedef struct gx_cpu_clause {
     uint32_t first, end;
-    float cost;  /* of asking about a document: 1 is to read a number of it */
-    float share; /* of all documents, about what it selects */
+    float cost;                    /* of asking about a document: 1 is to read a number of it */
+    float share;                   /* of all documents, about what it selects */
+    uint32_t sure_first, sure_end; /* it selects all documents of [sure_first, sure_end); 0, 0: not known of any */
 } gx_cpu_clause;
 
 typedef struct gx_cpu_program {

@@ -82,10 +82,17 @@ static inline bits meet_codes(const chunk *k, const gx_cpu_test *t, u32 v, bits 
     return unsure ? met | look_up_values(t, k->docs + v, unsure) : met;
 }
 
+/* The words of a table that have the numbers' bits. */
+static inline vec words_of(const gx_cpu_test *t, vec number, lanes of)
+{
+    return t->form == GX_CPU_TEST_VALUE && t->width == 1 ? v_of8(t->table, v_word(number), of)
+                                                         : v_gather(t->table, v_word(number), of);
+}
+
 static inline bits meet_number(const gx_cpu_test *t, vec number, const u32 *docs, lanes of, bits m)
 {
     if (t->table) {
-        const bits met = m & ~v_none(v_gather(t->table, v_word(number), of), v_bit(number));
+        const bits met = m & ~v_none(words_of(t, number, of), v_bit(number));
         const bits unsure = t->inexact ? v_at_least(m, number, v_splat(t->more)) : 0;
         return unsure ? met | look_up_values(t, docs, unsure) : met;
     }
@@ -275,6 +282,21 @@ static inline u32 keep_passing(u32 *docs, u32 *tfs, u32 n, const gx_cpu_sieve *s
     return to;
 }
 
+/* Whether the clause selects all documents from first to last. */
+static inline bool is_sure(const gx_cpu_clause *c, u32 first, u32 last)
+{
+    return first >= c->sure_first && last < c->sure_end;
+}
+
+/* The first of b's clauses that may not select all of docs [n], which rise. */
+static inline u32 first_unsure(const gx_cpu_bound *b, const u32 *docs, u32 n)
+{
+    u32 clause = b->clause;
+    while (clause < b->end_clause && is_sure(&b->program->clauses[clause], docs[0], docs[n - 1]))
+        ++clause;
+    return clause;
+}
+
 /* The postings of docs [n] that b's clauses from number `clause` to `end` select, to the beginning. Returns
  * their number. */
 static inline u32 keep_postings(u32 *docs, u32 *tfs, u32 n, const gx_cpu_bound *b, u32 clause, u32 end)
@@ -282,6 +304,8 @@ static inline u32 keep_postings(u32 *docs, u32 *tfs, u32 n, const gx_cpu_bound *
     const gx_cpu_program *const p = b->program;
     for (; clause < end && n; ++clause) {
         const gx_cpu_clause *const c = &p->clauses[clause];
+        if (is_sure(c, docs[0], docs[n - 1]))
+            continue;
         n = is_of_number(p, c) ? keep_by_number(docs, tfs, n, &p->tests[c->first]) : keep_by(docs, tfs, n, p, c);
     }
     return n;

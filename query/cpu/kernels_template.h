@@ -30,6 +30,7 @@
  *   v_clear_unless(a, x, b, y)         a & ~y where x & b == 0, a elsewhere
  *   v_gather(base, at, lanes)          base[at]; 0 in other lanes, which read nothing
  *   v_gather_bytes(base, at, lanes)    the same of 4 bytes, the first of them byte `at`
+ *   v_of8(base, at, lanes)             the same as v_gather of a base of 8 words
  *   v_gather_near(base, at, low, high, lanes)
  *                                      the same. low and high are `at` of the first and of the last
  *                                      lane, and base is readable 32 words past base[high]
@@ -219,23 +220,22 @@ static inline bool is_sieved(const block_tfs *t, const u32 *docs, u32 n, const g
 
 #define FEW 0.05f /* so that most vectors have none */
 
-/* The postings of a block that reach min_tf and that the sieve and b's clauses select. */
-static void append_selected(gx_cpu_columns *c, const block_tfs *t, u32 *docs, u32 n, const gx_cpu_bound *b)
+/* The postings of a block that reach min_tf and that the sieve and b's clauses from number `clause` on select. */
+static void append_selected(gx_cpu_columns *c, const block_tfs *t, u32 *docs, u32 n, const gx_cpu_bound *b, u32 clause)
 {
     _Alignas(64) u32 tfs[128 + LANES];
     const scan s = begin_scan(c, b);
-    const gx_cpu_clause *const first = &b->program->clauses[b->clause];
+    const gx_cpu_clause *const first = &b->program->clauses[clause];
     const bool sieved = is_sieved(t, docs, n, b, s.n_docs);
     const u32 end = sieved ? b->end_sieved : b->end_clause;
-    const bool few =
-        !sieved && b->clause < end && s.min_tf <= 1 && first->share < FEW && is_of_number(b->program, first);
+    const bool few = !sieved && clause < end && s.min_tf <= 1 && first->share < FEW && is_of_number(b->program, first);
     if (sieved)
         n = keep_reaching_passing(t, docs, tfs, n, b->sieve);
     else if (few)
         n = keep_few(t, docs, tfs, n, s.n_docs, &b->program->tests[first->first]);
     else if (s.min_tf > 1 || !take_all(t, docs, tfs, n, s.n_docs))
         n = keep_reaching(t, docs, tfs, n, s.n_docs);
-    append_postings(c, docs, tfs, keep_postings(docs, tfs, n, b, b->clause + few, end), &s);
+    append_postings(c, docs, tfs, keep_postings(docs, tfs, n, b, clause + few, end), &s);
 }
 
 static bool scan_packed_block(gx_cpu_columns *c, const gx_cpu_packed_block *p, const gx_cpu_bound *b)
@@ -246,8 +246,9 @@ static bool scan_packed_block(gx_cpu_columns *c, const gx_cpu_packed_block *p, c
     if (!unpack_tfs(&t, p->tfs, p->tf_bits, n, b->min_tf))
         return false;
     unpack_docids(p->docids, p->docid_bits, n, p->first, unpacked);
-    if (b->sieve || b->clause < b->end_clause) {
-        append_selected(c, &t, unpacked, n, b);
+    const u32 clause = first_unsure(b, unpacked, n);
+    if (b->sieve || clause < b->end_clause) {
+        append_selected(c, &t, unpacked, n, b, clause);
         return true;
     }
     const scan s = begin_scan(c, b);
@@ -374,8 +375,10 @@ static void test_program(gx_cpu_columns *c, u32 from, const gx_cpu_program *p, u
             v_store(k.docs + v, v_load(c->doc + at + v));
             selected[v / LANES] = first_bits(v, k.n);
         }
-        for (u32 i = clause; i < p->n_clauses; ++i)
-            run_clause(&k, p, &p->clauses[i], selected);
+        for (u32 i = clause; i < p->n_clauses; ++i) {
+            if (c->unordered || !is_sure(&p->clauses[i], k.docs[0], k.docs[k.n - 1]))
+                run_clause(&k, p, &p->clauses[i], selected);
+        }
         for (u32 v = 0; v < k.n; v += LANES)
             to = keep_some(c, at + v, to, selected[v / LANES]);
     }

@@ -60,6 +60,7 @@ static const uint64_t orders[256] = {ORDER64(0), ORDER64(64), ORDER64(128), ORDE
 #define v_lanes_below(m, a, b) _mm256_andnot_si256(at_least(a, b), m)
 #define v_gather(base, at, m) _mm256_mask_i32gather_epi32(v_splat(0), (const int *)(base), at, m, 4)
 #define v_gather_bytes(base, at, m) _mm256_mask_i32gather_epi32(v_splat(0), (const int *)(const void *)(base), at, m, 1)
+#define v_of8(base, at, m) _mm256_permutevar8x32_epi32(v_load(base), at)
 
 #define f_load(a) _mm256_loadu_ps(a)
 #define f_store(a, x) _mm256_storeu_ps(a, x)

@@ -264,7 +264,7 @@ static void draw_filter(char *text, bool *in)
 typedef struct ways {
     uint32_t values, codes, docids, bits, tables, inexact, jumps, several_clauses, others;
     uint32_t sets, other_sets, unions; /* of several values, and ORs of them */
-    uint32_t driven, spans, repeated, marked, late, sieved, cut, inverted, joined, rows;
+    uint32_t driven, spans, repeated, marked, late, sieved, cut, inverted, joined, rows, sure;
 } ways;
 
 static void count_ways(ways *w, const gx_cpu_searcher *s, bool driven)
@@ -272,6 +272,7 @@ static void count_ways(ways *w, const gx_cpu_searcher *s, bool driven)
     const gx_cpu_selection *selection = &s->selection;
     const gx_cpu_program *p = &selection->program;
     for (uint32_t i = 0; i < p->n_clauses; ++i) {
+        w->sure += p->clauses[i].sure_end > 0;
         w->jumps += p->clauses[i].end > p->clauses[i].first + 1;
         for (uint32_t t = p->clauses[i].first; t < p->clauses[i].end; ++t) {
             w->values += p->tests[t].form == GX_CPU_TEST_VALUE;
@@ -435,15 +436,16 @@ static void every_way_finds_what_a_look_at_each_document_does(void **state)
         gx_mask_close(mask);
     }
     close_searchers(&all);
-    print_message("values %u codes %u docids %u bits %u tables %u inexact %u jumps %u clauses %u others %u; "
-                  "driven %u spans %u repeated %u marked %u late %u "
-                  "sieved %u cut %u inverted %u joined %u rows %u; sets %u others %u unions %u; selected %.3f\n",
-                  w.values, w.codes, w.docids, w.bits, w.tables, w.inexact, w.jumps, w.several_clauses, w.others,
-                  w.driven, w.spans, w.repeated, w.marked, w.late, w.sieved, w.cut, w.inverted, w.joined, w.rows,
-                  w.sets, w.other_sets, w.unions, (double)n_selected / N_DOCS / 400);
+    print_message(
+        "values %u codes %u docids %u bits %u tables %u inexact %u jumps %u clauses %u others %u; "
+        "driven %u spans %u repeated %u marked %u late %u "
+        "sieved %u cut %u inverted %u joined %u rows %u sure %u; sets %u others %u unions %u; selected %.3f\n",
+        w.values, w.codes, w.docids, w.bits, w.tables, w.inexact, w.jumps, w.several_clauses, w.others, w.driven,
+        w.spans, w.repeated, w.marked, w.late, w.sieved, w.cut, w.inverted, w.joined, w.rows, w.sure, w.sets,
+        w.other_sets, w.unions, (double)n_selected / N_DOCS / 400);
     assert_true(w.values && w.codes && w.docids && w.bits && w.tables && w.inexact && w.jumps && w.several_clauses);
     assert_true(w.others && w.driven && w.spans && w.repeated && w.marked && w.late);
-    assert_true(w.sieved && w.cut && w.inverted && w.joined && w.rows);
+    assert_true(w.sieved && w.cut && w.inverted && w.joined && w.rows && w.sure);
     assert_true(w.sets && w.other_sets && w.unions);
 }
 
