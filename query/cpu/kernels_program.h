@@ -41,6 +41,14 @@ static inline vec number_of(const gx_cpu_test *t, vec doc, lanes of)
     return v_shift_each(v_gather_bytes(from, v_left_each(doc, v_splat(t->width / 2)), of), v_splat(32 - 8 * t->width));
 }
 
+/* The same of all LANES documents of docs. */
+static inline vec numbers_of(const gx_cpu_test *t, const u32 *docs)
+{
+    return t->width == 2   ? v_pick16(t->values, docs)
+           : t->width == 1 ? v_pick8(t->values, docs)
+                           : v_gather((const u32 *)t->values, v_load(docs), first_lanes(0, LANES));
+}
+
 /* Read what the test needs of all documents: nothing waits for what was read before. */
 static inline void read_numbers(chunk *k, const gx_cpu_test *t)
 {
@@ -49,7 +57,10 @@ static inline void read_numbers(chunk *k, const gx_cpu_test *t)
         return;
     k->values = t->values;
     if (t->form == GX_CPU_TEST_VALUE) {
-        for (u32 v = 0; v < n; v += LANES)
+        u32 v = 0;
+        for (; v + LANES <= n; v += LANES)
+            v_store(k->numbers[0] + v, numbers_of(t, k->docs + v));
+        if (v < n)
             v_store(k->numbers[0] + v, number_of(t, v_load(k->docs + v), first_lanes(v, n)));
         return;
     }
@@ -188,6 +199,13 @@ static inline bits select_by_number(const gx_cpu_test *t, const u32 *docs, lanes
     return meet_number(t, t->form == GX_CPU_TEST_VALUE ? number_of(t, doc, of) : doc, docs, of, m);
 }
 
+/* The same of all LANES documents of docs. */
+static inline bits select_all_by_number(const gx_cpu_test *t, const u32 *docs)
+{
+    const vec number = t->form == GX_CPU_TEST_VALUE ? numbers_of(t, docs) : v_load(docs);
+    return meet_number(t, number, docs, first_lanes(0, LANES), first_bits(0, LANES));
+}
+
 /* The same as keep_by, of such a clause. */
 static inline u32 keep_by_number(u32 *docs, u32 *tfs, u32 n, const gx_cpu_test *test)
 {
@@ -195,7 +213,7 @@ static inline u32 keep_by_number(u32 *docs, u32 *tfs, u32 n, const gx_cpu_test *
     const u32 whole = n / LANES * LANES;
     u32 to = 0;
     for (u32 v = 0; v < n; v += LANES) {
-        const bits m = v < whole ? select_by_number(&t, docs + v, first_lanes(0, LANES), first_bits(0, LANES))
+        const bits m = v < whole ? select_all_by_number(&t, docs + v)
                                  : select_by_number(&t, docs + v, first_lanes(v, n), first_bits(v, n));
         const vec doc = v_load(docs + v), tf = v_load(tfs + v);
         const order o = order_of(m);

@@ -30,6 +30,7 @@
  *   v_clear_unless(a, x, b, y)         a & ~y where x & b == 0, a elsewhere
  *   v_gather(base, at, lanes)          base[at]; 0 in other lanes, which read nothing
  *   v_gather_bytes(base, at, lanes)    the same of 4 bytes, the first of them byte `at`
+ *   v_pick8(base, at), v_pick16        base[at[0]], base[at[1]], .. of LANES numbers of 8, of 16 bits
  *   v_of8(base, at, lanes)             the same as v_gather of a base of 8 words
  *   v_gather_near(base, at, low, high, lanes)
  *                                      the same. low and high are `at` of the first and of the last
@@ -177,7 +178,9 @@ static inline u32 keep_few(const block_tfs *t, u32 *docs, u32 *tfs, u32 n, u32 n
     for (u32 v = 0; v < SCAN_END(n); v += LANES) {
         const vec doc = v_load(docs + v);
         const lanes of = v_lanes_below(first_lanes(0, LANES), doc, v_splat(n_docs));
-        const bits m = select_by_number(&own, docs + v, of, v_below(reaching_tfs(t, v), doc, v_splat(n_docs)));
+        const bits in = v_below(reaching_tfs(t, v), doc, v_splat(n_docs));
+        const bits m = in == first_bits(0, LANES) ? select_all_by_number(&own, docs + v)
+                                                  : select_by_number(&own, docs + v, of, in);
         if (!m)
             continue;
         const order o = order_of(m);

@@ -138,6 +138,35 @@ static inline __m256i v_gather_near(const uint32_t *base, __m256i at, uint32_t l
     return v_gather(base, at, m);
 }
 
+/* Loads of one number each take less time than a gather on AMD's processors. */
+static inline __m256i v_pick16(const void *base, const uint32_t *at)
+{
+    const uint16_t *const b = base;
+    __m128i x = _mm_cvtsi32_si128(b[at[0]]);
+    x = _mm_insert_epi16(x, b[at[1]], 1);
+    x = _mm_insert_epi16(x, b[at[2]], 2);
+    x = _mm_insert_epi16(x, b[at[3]], 3);
+    x = _mm_insert_epi16(x, b[at[4]], 4);
+    x = _mm_insert_epi16(x, b[at[5]], 5);
+    x = _mm_insert_epi16(x, b[at[6]], 6);
+    x = _mm_insert_epi16(x, b[at[7]], 7);
+    return _mm256_cvtepu16_epi32(x);
+}
+
+static inline __m256i v_pick8(const void *base, const uint32_t *at)
+{
+    const uint8_t *const b = base;
+    __m128i x = _mm_cvtsi32_si128(b[at[0]]);
+    x = _mm_insert_epi8(x, b[at[1]], 1);
+    x = _mm_insert_epi8(x, b[at[2]], 2);
+    x = _mm_insert_epi8(x, b[at[3]], 3);
+    x = _mm_insert_epi8(x, b[at[4]], 4);
+    x = _mm_insert_epi8(x, b[at[5]], 5);
+    x = _mm_insert_epi8(x, b[at[6]], 6);
+    x = _mm_insert_epi8(x, b[at[7]], 7);
+    return _mm256_cvtepu8_epi32(x);
+}
+
 /* ---- packed blocks ---- */
 
 #define MAX_DOCID_BITS 25

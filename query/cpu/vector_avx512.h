@@ -51,6 +51,8 @@ typedef __mmask16 bits, lanes, order;
 #define v_lanes_below(m, a, b) v_below(m, a, b)
 #define v_gather(base, at, m) _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), m, at, base, 4)
 #define v_gather_bytes(base, at, m) _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), m, at, base, 1)
+#define v_pick16(base, at) v_shift(v_gather_bytes((const uint8_t *)(base)-2, v_add(v_load(at), v_load(at)), 0xffff), 16)
+#define v_pick8(base, at) v_shift(v_gather_bytes((const uint8_t *)(base)-3, v_load(at), 0xffff), 24)
 #define v_of8(base, at, m)                                                                                             \
     _mm512_permutexvar_epi32(at, _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)(const void *)(base))))
 

@@ -44,6 +44,8 @@ typedef uint32_t bits, lanes, order; /* 0 or 1 */
 #define v_lanes_below(m, a, b) v_below(m, a, b)
 #define v_gather(base, at, m) ((m) ? (base)[at] : 0)
 #define v_gather_bytes(base, at, m) ((m) ? load_word((base) + (at)) : 0)
+#define v_pick16(base, at) ((uint32_t)((const uint16_t *)(base))[*(at)])
+#define v_pick8(base, at) ((uint32_t)((const uint8_t *)(base))[*(at)])
 #define v_of8(base, at, m) v_gather(base, at, m)
 #define v_gather_near(base, at, low, high, m) ((void)(low), (void)(high), v_gather(base, at, m))
 
