@@ -1,5 +1,7 @@
 #include "query/filter_collect.h"
 
+#include <string.h>
+
 #include "index/attribute_order.h"
 #include "query/mask.h"
 
@@ -225,6 +227,23 @@ static void find_spans(const gx_filter *f, const visit *v, gx_filter_documents *
     found->repeated = !one_value && (!v->order || (!v->outside && f->ix->columns[f->nodes[v->node].column].starts));
 }
 
+/* gx_filter_test of n documents of a node, at most SAMPLE, which is not asked again if it is the root or its child. */
+static void test_visited(const gx_filter *f, uint32_t node, const uint32_t *docids, uint32_t n, uint8_t *keep)
+{
+    const bool conjunction = f->nodes[f->root].kind == GX_FILTER_AND;
+    uint8_t other[SAMPLE];
+    memset(keep, 1, n);
+    for (uint32_t c = conjunction ? f->nodes[f->root].first : f->root; c != UINT32_MAX; c = f->nodes[c].next) {
+        gx_filter child = *f;
+        child.root = c;
+        if (c == node)
+            continue;
+        gx_filter_test(&child, docids, n, other);
+        for (uint32_t i = 0; i < n; ++i)
+            keep[i] &= other[i];
+    }
+}
+
 /* About how many of the visited documents the filter selects: as many as of a sample, but few tell little.
  * Then it is as if the other conditions were not correlated with the one whose documents are visited. */
 static uint64_t guess_selected(const gx_filter *f, const visit *v)
@@ -234,16 +253,19 @@ static uint64_t guess_selected(const gx_filter *f, const visit *v)
     const double independent = v->share * f->ix->n_docs / (double)v->n; /* of one visited */
     for (uint32_t i = 0; i < n; ++i)
         docids[i] = visited(v, v->n * i / n);
-    gx_filter_test(f, docids, n, keep);
+    test_visited(f, v->node, docids, n, keep);
     for (uint32_t i = 0; i < n; ++i)
         n_kept += keep[i];
     const double share = independent * (n_kept + TRUST) / (n * independent + TRUST);
     return (uint64_t)((double)v->n * (share < 1 ? share : 1));
 }
 
-gx_filter_documents gx_filter_find(const gx_filter *f, bool roughly)
+gx_filter_documents gx_filter_find(const gx_filter *f, uint64_t few)
 {
-    const visit v = visit_node((finder){f, roughly}, f->root);
+    visit v = visit_node((finder){f, true}, f->root);
+    const bool roughly = v.n / 2 >= few;
+    if (!roughly)
+        v = visit_node((finder){f, false}, f->root);
     gx_filter_documents found = {.n = v.n, .selected = v.n, .exact = is_exact(f, f->root)};
     found.node = is_exact(f, v.node) ? v.node : UINT32_MAX;
     if (v.n == ANY)

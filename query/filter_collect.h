@@ -28,9 +28,9 @@ typedef struct gx_filter_documents {
 } gx_filter_documents;
 
 /* Count the documents. n and selected are UINT64_MAX where they cannot be found so, or for want of
- * memory. The first use of an attribute makes its order. roughly: n may be up to 2 GX_SAMPLE_PLACES too many for each
- * range, there are no spans, and fewer values are read. Thread-safe. */
-gx_filter_documents gx_filter_find(const gx_filter *f, bool roughly);
+ * memory. The first use of an attribute makes its order. Where they are 2 `few` or more, n may be up to
+ * 2 GX_SAMPLE_PLACES too many for each range, there are no spans, and fewer values are read. Thread-safe. */
+gx_filter_documents gx_filter_find(const gx_filter *f, uint64_t few);
 
 /* Set the bits of the documents in words, and groups[i] of GX_MASK_GROUP documents where one of them
  * is. Returns how many bits it has set. gx_filter_find has counted them. */

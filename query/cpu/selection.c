@@ -101,9 +101,7 @@ static bool find_few(gx_cpu_selection *s, const gx_plan *plan)
         if (!is_few(s, plan, (uint64_t)s->allowed * SELECTED_COST))
             return true;
     }
-    gx_filter_documents found = gx_filter_find(f, true);
-    if (found.n / 2 < count_postings(plan)) /* else its documents are neither visited nor marked */
-        found = gx_filter_find(f, false);
+    const gx_filter_documents found = gx_filter_find(f, count_postings(plan)); /* others are not visited or marked */
     s->rarest = found.node;
     s->allowed = found.n == UINT64_MAX        ? gx_filter_guess(f)
                  : found.selected < s->n_docs ? (uint32_t)found.selected

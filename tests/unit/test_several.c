@@ -441,7 +441,7 @@ static void check_found(const gx_filter *f, const bool *in, uint32_t n_docs, con
 {
     static uint32_t words[MOST_DOCS / 32 + 2];
     static bool groups[MOST_DOCS / GX_MASK_GROUP + 1];
-    const gx_filter_documents found = gx_filter_find(f, false);
+    const gx_filter_documents found = gx_filter_find(f, UINT64_MAX);
     uint32_t n = 0;
     if (found.n == UINT64_MAX)
         return;
