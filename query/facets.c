@@ -528,12 +528,13 @@ static gx_status open_batch(counted_batch *b, gx_error *err)
 }
 
 /* Times in ns that decide who counts, of one core and of a GPU: of a posting, and of its document in a facet; of a
- * batch on the GPU, of a query of it, and of each count that comes back. */
-#define CPU_POSTING_TIME 0.9
-#define CPU_FACET_TIME 1.2
-#define GPU_BATCH_TIME 60000.0
-#define GPU_QUERY_TIME 1000.0
-#define GPU_POSTING_TIME 0.004
+ * batch on the GPU, of a query of it, and of each count that comes back. Rounded from query/MEASURED.md, "Facets on a
+ * GPU" (bench_facets_gpu on an NVIDIA H100). */
+#define CPU_POSTING_TIME 1.6
+#define CPU_FACET_TIME 1.5
+#define GPU_BATCH_TIME 35000.0
+#define GPU_QUERY_TIME 300.0
+#define GPU_POSTING_TIME 0.002
 #define GPU_COUNT_TIME 1.0
 
 static bool gpu_is_faster(const counted_batch *b, const gx_plan *plans, uint32_t n)
