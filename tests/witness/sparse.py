@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Time the CPU engine against BMP, Seismic and PISA on learned sparse weights, on one core, in one run.
 
-    tests/witness/sparse.py --index INDEX.gx --queries QUERIES.txt --dir DIR [--limit N] [--rounds N] [--peers LIST]
+    tests/witness/sparse.py --index INDEX.gx --queries QUERIES --dir DIR [--limit N] [--rounds N] [--peers LIST]
         [--bmp SIZES] [--bmp-settings LIST] [--postings N] [--settings LIST] [--k K..]
 
 INDEX.gx holds impacts (`gpuidx build -f csr`, `gpuidx import --impacts`), its documents reordered (`gpuidx reorder`):
-all sides have the same documents in the same order. QUERIES.txt has a query a line, a term repeated as often as it
-weighs. What the others index is made in DIR if it is not there. BMP takes 5 to 6 KB of memory a document, 53 GB for 8.8
-million; Seismic keeps --postings postings a list on average, of which 3,500 is its own choice for so many documents.
+all sides have the same documents in the same order. QUERIES has a query a line, a term repeated as often as it weighs;
+or it is a matrix, *.csr, of whose weights the hundredths count. What the others index is made in DIR if it is not
+there. BMP takes 5 to 6 KB of memory a document, 53 GB for 8.8 million; Seismic keeps --postings postings a list on
+average, of which 3,500 is its own choice for so many documents.
 
 Processor time, of every query its fastest round; a call from Python is part of a peer's time, some tens of
 microseconds. Recall is the share of our exact answers' documents that a search finds; a document with the score of the
@@ -103,6 +104,17 @@ def recall(answers, found, weight):
         total += len(want)
         hit += min(len(want), sum(d in known or weight(i, d) == least for d in got))
     return hit / total
+
+
+def repeat_weights(path, out):
+    """Write the queries of a CSR matrix as text: each column's number as often as its weight has hundredths."""
+    with open(path, "rb") as file:
+        rows, _, n = np.fromfile(file, "<i8", 3)
+        ends, columns = np.fromfile(file, "<i8", rows + 1), np.fromfile(file, "<i4", n)
+        times = np.maximum(1, np.rint(100 * np.fromfile(file, "<f4", n).astype(float))).astype(int)
+    with open(out, "w", encoding="utf-8") as file:
+        for begin, end in zip(ends, ends[1:]):
+            file.write(" ".join(np.repeat(columns[begin:end], times[begin:end]).astype(str)) + "\n")
 
 
 def show(name, k, times, found):
@@ -257,6 +269,9 @@ def main():
     parser.add_argument("--k", type=int, nargs="+", default=[10, 1000])
     a = parser.parse_args()
     os.makedirs(a.dir, exist_ok=True)
+    if a.queries.endswith(".csr"):
+        matrix, a.queries = a.queries, os.path.join(a.dir, "queries.all.txt")
+        repeat_weights(matrix, a.queries)
     with open(a.queries, encoding="utf-8") as lines:
         queries = [dict(collections.Counter(line.split())) for line, _ in zip(lines, range(a.limit))]
     queries = [{t: float(w) for t, w in q.items()} for q in queries]
