@@ -197,7 +197,7 @@ typedef struct gx_service_options {
 } gx_service_options;
 #define GX_SERVICE_OPTIONS                                                                                             \
     {                                                                                                                  \
-        sizeof(gx_service_options), NULL, NULL, 1, 2, 65536, 1024, 25e-6, 2, true, 0.5, 0.05, 1e-3, 0.1, NULL, NULL,   \
+        sizeof(gx_service_options), NULL, NULL, 1, 4, 65536, 1024, 25e-6, 2, true, 0.5, 0.05, 1e-3, 0.1, NULL, NULL,   \
             NULL, NULL, 10, 0, 50e-6                                                                                   \
     }
 GX_API void gx_service_options_init(gx_service_options *o, size_t size);

@@ -10,7 +10,7 @@
     {"cpu-threads", 0, CLI_COUNT, "N", "0", \
      "with `--engine=hybrid`, threads that answer on the CPU, besides those that read and plan; 0: a quarter of the " \
      "processors", .max = 512}, \
-    {"gpu-threads", 0, CLI_COUNT, "N", "2", \
+    {"gpu-threads", 0, CLI_COUNT, "N", "4", \
      "with `--engine=hybrid`, batches that the GPU has at once, each with a thread of its own", .min = 1, .max = 64}, \
     {"gpu-batch", 0, CLI_COUNT, "N", "1024", "with `--engine=hybrid`, most queries of a batch for the GPU", .min = 1, \
      .max = 1 << 16}, \
