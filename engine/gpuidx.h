@@ -507,7 +507,8 @@ typedef enum gx_engine_kind {
 } gx_engine_kind;
 
 typedef enum gx_join {
-    GX_JOIN_AUTO,  /* on a GPU, where there is room for the file: its memory gets a copy of the lists in any case. The
+    GX_JOIN_AUTO,  /* on a GPU, where there is room for the file: its memory gets a copy of the lists in any case. On
+                    * the CPU small parts, when an engine is opened again on a later commit (gx_engine_reopen). The
                     * parts of a wide collection are not joined */
     GX_JOIN_NEVER, /* part by part: opened at once, and no file is made */
     GX_JOIN_ALWAYS /* on the CPU too; without room for the file no engine is opened: GX_EIO, GX_ENOTFOUND. Of a wide

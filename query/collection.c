@@ -178,13 +178,23 @@ static gx_status open_live(gx_part_engines *e, gx_error *err)
     return st;
 }
 
-/* Whether the parts are to be joined: by AUTO where a GPU is to search them. */
-static bool wants_joining(const gx_engine_options *opt, const gx_executor *gpu)
+/* Join the parts as the options say: by AUTO all where a GPU is to search them, and on the CPU small ones where another
+ * commit is searched already, so that nobody waits. */
+static gx_status join_parts(gx_part_engines *e, const gx_engine_options *opt, const gx_executor *gpu,
+                            const gx_part_engines *old, gx_error *err)
 {
     gx_error why;
-    if (opt->join != GX_JOIN_AUTO || opt->kind == GX_ENGINE_CPU || !gpu)
-        return opt->join == GX_JOIN_ALWAYS;
-    return gx_device_use(opt->device, &why) == GX_OK;
+    gx_joined_which which = GX_JOINED_NEEDED;
+    if (opt->join == GX_JOIN_NEVER || gx_index_is_wide(e->ix))
+        return GX_OK;
+    if (opt->join == GX_JOIN_AUTO) {
+        const bool on_gpu = opt->kind != GX_ENGINE_CPU && gpu && gx_device_use(opt->device, &why) == GX_OK;
+        which = on_gpu ? GX_JOINED_ALL : GX_JOINED_SMALL;
+    }
+    return which == GX_JOINED_SMALL && (!old || e->ix->parts->n < 2)
+               ? GX_OK
+               : gx_joined_parts_open(&e->joined, e->ix, e->range, spreads(opt) ? opt->n_devices : 1,
+                                      old ? old->joined : NULL, which, err);
 }
 
 /* Which of the collection's parts a shard has: about as many bytes as the others, and one at least,
@@ -228,9 +238,9 @@ gx_status gx_part_engines_open(gx_part_engines **out, const gx_index *ix, const 
                      "%s has %llu documents, too many for one index: its parts are searched one by one and cannot be "
                      "joined",
                      ix->path, (unsigned long long)gx_index_n_docs(ix));
-    if (st == GX_OK && !gx_index_is_wide(ix) && wants_joining(opt, gpu))
-        st = gx_joined_parts_open(&e->joined, ix, e->range, spreads(opt) ? opt->n_devices : 1, old ? old->joined : NULL,
-                                  opt->join == GX_JOIN_ALWAYS, err);
+    e->ix = ix;
+    if (st == GX_OK)
+        st = join_parts(e, opt, gpu, old, err);
     if (st != GX_OK) {
         free(e);
         return st;

@@ -11,6 +11,7 @@
 /* Parts side by side that have no more postings than so many a processor are joined at every commit,
  * which takes some tenths of a second. */
 #define SMALL_POSTINGS (UINT64_C(8) << 20)
+#define CPU_SMALL_POSTINGS (UINT64_C(2) << 20) /* the same where the CPU searches, whose copies are not free */
 #define MAX_PROCESSORS 16u
 #define MAX_THREADS 64u
 /* When an engine is opened again, queries are being answered: of so many processors one joins. */
@@ -154,10 +155,9 @@ static uint64_t small_postings(void)
     return SMALL_POSTINGS * count_processors(MAX_PROCESSORS);
 }
 
-/* How many parts from the first on are small together; 1 where the first alone is not. */
-static uint32_t count_small(const gx_part *parts, uint32_t n)
+/* How many parts from the first on have at most so many postings together; 1 where the first alone has more. */
+static uint32_t count_small(const gx_part *parts, uint32_t n, uint64_t most)
 {
-    const uint64_t most = small_postings();
     uint64_t n_postings = 0;
     uint32_t i = 0;
     while (i < n && (n_postings += parts[i].ix->n_postings) <= most)
@@ -169,7 +169,7 @@ static bool is_worth_joining(const gx_part *parts, uint32_t n, bool again)
 {
     uint64_t n_docs = 0, n_live = 0;
     uint32_t n_groups = 0;
-    for (uint32_t i = 0; i < n; i += count_small(parts + i, n - i))
+    for (uint32_t i = 0; i < n; i += count_small(parts + i, n - i, small_postings()))
         ++n_groups;
     for (uint32_t i = 0; i < n; ++i) {
         n_docs += parts[i].ix->n_docs;
@@ -233,12 +233,34 @@ static gx_status append_loose(joining *to, uint32_t first, uint32_t n, const joi
     if (n && is_worth_joining(parts + first, n, again))
         return again ? append_joined(to, first, n, err) : append_several(to, first, n, err);
     for (uint32_t end = first + n, here; first < end && st == GX_OK; first += here) {
-        here = count_small(parts + first, end - first);
+        here = count_small(parts + first, end - first, small_postings());
         if (here > 1)
             st = append_joined(to, first, here, err);
         else
             append_parts(to, first, first + 1);
     }
+    return st;
+}
+
+/* Join the parts that are small together, and leave the others as they are. */
+static gx_status append_small(joining *to, gx_part_range range, const gx_joined_parts *old, gx_error *err)
+{
+    const gx_parts *p = to->collection->parts;
+    const uint64_t most = CPU_SMALL_POSTINGS * count_processors(MAX_PROCESSORS);
+    gx_status st = GX_OK;
+    append_parts(to, 0, range.begin);
+    to->j->range.begin = to->n_parts;
+    for (uint32_t i = range.begin, n; i < range.end && st == GX_OK; i += n) {
+        n = count_small(p->parts + i, range.end - i, most);
+        const joined_run *run = n > 1 ? find_run(old, p, i, range.end) : NULL;
+        if (n == 1)
+            append_parts(to, i, i + 1);
+        else
+            st = run && run->n == n ? share_run(to, run, i, err) : append_joined(to, i, n, err);
+    }
+    to->j->range.end = to->n_parts;
+    if (st == GX_OK)
+        append_parts(to, range.end, p->n);
     return st;
 }
 
@@ -272,7 +294,7 @@ static gx_status append_all(joining *to, gx_part_range range, const gx_joined_pa
 }
 
 gx_status gx_joined_parts_open(gx_joined_parts **out, const gx_index *collection, gx_part_range range,
-                               uint32_t n_indexes, const gx_joined_parts *old, bool needed, gx_error *err)
+                               uint32_t n_indexes, const gx_joined_parts *old, gx_joined_which which, gx_error *err)
 {
     const uint32_t n = collection->parts->n, threads = count_processors(MAX_THREADS),
                    later = (threads + PROCESSORS_A_LATER_THREAD - 1) / PROCESSORS_A_LATER_THREAD;
@@ -280,13 +302,16 @@ gx_status gx_joined_parts_open(gx_joined_parts **out, const gx_index *collection
                   .j = calloc(1, sizeof *to.j),
                   .parts = calloc(n, sizeof *to.parts),
                   .n_indexes = n_indexes,
-                  .n_threads = old ? later : threads,
-                  .needed = needed};
+                  .n_threads = old || which == GX_JOINED_SMALL ? later : threads,
+                  .needed = which == GX_JOINED_NEEDED};
     *out = NULL;
     if (to.j)
         to.j->runs = calloc(n, sizeof *to.j->runs);
-    gx_status st = to.j && to.j->runs && to.parts ? append_all(&to, range, old, err)
-                                                  : gx_fail(err, GX_ENOMEM, "no memory for %u parts", n);
+    gx_status st = GX_OK;
+    if (!to.j || !to.j->runs || !to.parts)
+        st = gx_fail(err, GX_ENOMEM, "no memory for %u parts", n);
+    else
+        st = which == GX_JOINED_SMALL ? append_small(&to, range, old, err) : append_all(&to, range, old, err);
     if (st == GX_OK)
         st = gx_collection_of_joined(&to.j->view, collection, to.parts, to.n_parts, err);
     else

@@ -19,12 +19,17 @@ typedef struct gx_part_range {
     uint32_t begin, end;
 } gx_part_range;
 
+typedef enum gx_joined_which {
+    GX_JOINED_ALL,    /* those that cannot be joined for want of room stay as they are */
+    GX_JOINED_NEEDED, /* all; want of room is a failure */
+    GX_JOINED_SMALL   /* runs of parts that have up to 2 M postings a processor together, 32 M at most; as for ALL */
+} gx_joined_which;
+
 /* Join parts of a collection, those of the range, to one index; if none of them is joined yet, to as
  * many as n_indexes of about the same size. `old` (NULL: none) are those of another commit of it, of which
- * joined indexes are shared. With needed false, parts that cannot be joined for want of room stay
- * as they are. GX_ECORRUPT, GX_EIO, GX_ENOMEM. */
+ * joined indexes are shared. GX_ECORRUPT, GX_EIO, GX_ENOMEM. */
 gx_status gx_joined_parts_open(gx_joined_parts **out, const gx_index *collection, gx_part_range range,
-                               uint32_t n_indexes, const gx_joined_parts *old, bool needed, gx_error *err);
+                               uint32_t n_indexes, const gx_joined_parts *old, gx_joined_which which, gx_error *err);
 void gx_joined_parts_close(gx_joined_parts *j); /* accepts NULL */
 
 /* The collection as it is searched; closed with j. */

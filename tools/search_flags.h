@@ -35,7 +35,7 @@
     {"join", 0, CLI_CHOICE, "auto|never|always", "auto", \
      "whether the parts of a collection are joined to one index when they are opened. Searches are then as fast as " \
      "those of one file; the index takes time, and as much room in `$TMPDIR` or `/tmp` as the parts' lists. `auto`: " \
-     "where a GPU searches"}
+     "where a GPU searches; on the CPU small parts, when a later commit is opened"}
 #define CLI_DEVICES_FLAGS \
     {"devices", 0, CLI_LIST, "LIST", NULL, \
      "use several GPUs, such as `0,1`, or `all`: each holds the whole index, and threads and large batches are " \
