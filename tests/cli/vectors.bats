@@ -402,6 +402,27 @@ EOF
     exits 2
 }
 
+@test "generated vectors are the same by any number of threads, and a full disk is told" {
+    for format in csr vectors; do
+        for threads in 1 3; do # more documents than are drawn at once
+            "$GPUIDX" generate -q -o by$threads --shape=splade --documents=5000 --queries=9 --format=$format -j $threads
+        done
+    done
+    for end in csr queries.csr jsonl queries.jsonl; do
+        cmp by1.$end by3.$end
+    done
+    for format in csr vectors; do
+        (
+            trap '' XFSZ
+            ulimit -f 100
+            ask generate -o full --shape=splade --documents=5000 --queries=9 --format=$format
+            exits 5
+            complains ': File too large'
+        )
+    done
+    [ -z "$(find . -name 'full*')" ]
+}
+
 @test "the recall of a collection whose parts are searched apart is that of its run" {
     "$GPUIDX" generate -q --shape=splade --documents=3000 --queries=40 --format=vectors --seed=4 -o s
     python3 - <<'EOF'

@@ -43,7 +43,7 @@ typedef struct vector_file {
 } vector_file;
 
 /* Takes a chunk that has been drawn. `user` is the caller's. */
-typedef void take_fn(vector_file *f, const chunk *c, void *user);
+typedef gx_status take_fn(vector_file *f, const chunk *c, void *user, gx_error *err);
 
 static void draw_rows(void *user, uint32_t number)
 {
@@ -84,7 +84,8 @@ static void draw_lines(void *user, uint32_t number)
 /* Draw all vectors by the file's threads, and give them to `take` in their order. */
 static gx_status draw_all(vector_file *f, gx_parallel_fn *draw, take_fn *take, void *user, gx_error *err)
 {
-    for (uint64_t i = 0; i < f->n;) {
+    gx_status st = GX_OK;
+    for (uint64_t i = 0; i < f->n && st == GX_OK;) {
         uint32_t n = 0;
         if (f->opt->cancel && f->opt->cancel(NULL))
             return gx_fail(err, GX_ECANCELLED, "cancelled");
@@ -95,27 +96,24 @@ static gx_status draw_all(vector_file *f, gx_parallel_fn *draw, take_fn *take, v
         }
         gx_parallel_for(f->threads, n, draw, f);
         for (uint32_t j = 0; j < n; ++j) {
-            take(f, &f->chunks[j], user);
+            if (st == GX_OK)
+                st = take(f, &f->chunks[j], user, err);
             f->n_terms += f->chunks[j].n_terms;
+            free(f->chunks[j].text);
+            f->chunks[j].text = NULL;
         }
     }
+    return st;
+}
+
+static gx_status write_lines(vector_file *f, const chunk *c, void *user, gx_error *err)
+{
+    (void)user;
+    if (!c->text)
+        return gx_fail(err, GX_ENOMEM, "no memory for lines of %s", f->path);
+    if (fwrite(c->text, 1, c->text_bytes, f->out.file) != c->text_bytes)
+        return gx_fail(err, GX_EIO, "cannot write %s: %s", f->path, strerror(errno));
     return GX_OK;
-}
-
-static void write_lines(vector_file *f, const chunk *c, void *user)
-{
-    bool *failed = user;
-    *failed |= !c->text;
-    if (c->text)
-        fwrite(c->text, 1, c->text_bytes, f->out.file); /* the file keeps an error */
-    free(c->text);
-}
-
-static gx_status write_json(vector_file *f, gx_error *err)
-{
-    bool failed = false;
-    const gx_status st = draw_all(f, draw_lines, write_lines, &failed, err);
-    return st == GX_OK && failed ? gx_fail(err, GX_ENOMEM, "no memory for lines of %s", f->path) : st;
 }
 
 /* Columns and values wait in temporary files, for the offsets of all rows stand before them. */
@@ -126,13 +124,20 @@ typedef struct matrix_parts {
     FILE *spools[N_SPOOLS];
 } matrix_parts;
 
-static void spool_rows(vector_file *f, const chunk *c, void *user)
+static gx_status cannot_spool(const vector_file *f, gx_error *err)
+{
+    return gx_fail(err, GX_EIO, "cannot write a temporary file beside %s: %s", f->path, strerror(errno));
+}
+
+static gx_status spool_rows(vector_file *f, const chunk *c, void *user, gx_error *err)
 {
     const matrix_parts *m = user;
     for (uint32_t i = 0; i < c->n; ++i)
         m->ends[c->first + i + 1] = (int64_t)(f->n_terms + c->ends[i]);
-    fwrite(c->terms, sizeof *c->terms, c->n_terms, m->spools[COLUMNS]); /* each file keeps an error */
-    fwrite(c->weights, sizeof *c->weights, c->n_terms, m->spools[VALUES]);
+    if (fwrite(c->terms, sizeof *c->terms, c->n_terms, m->spools[COLUMNS]) != c->n_terms ||
+        fwrite(c->weights, sizeof *c->weights, c->n_terms, m->spools[VALUES]) != c->n_terms)
+        return cannot_spool(f, err);
+    return GX_OK;
 }
 
 static gx_status append_spool(vector_file *f, FILE *spool, gx_error *err)
@@ -140,7 +145,7 @@ static gx_status append_spool(vector_file *f, FILE *spool, gx_error *err)
     char buffer[65536];
     size_t n;
     if (fflush(spool) || ferror(spool) || fseeko(spool, 0, SEEK_SET))
-        return gx_fail(err, GX_EIO, "cannot write a temporary file beside %s: %s", f->path, strerror(errno));
+        return cannot_spool(f, err);
     while ((n = fread(buffer, 1, sizeof buffer, spool)) > 0)
         fwrite(buffer, 1, n, f->out.file);
     return ferror(spool) ? gx_fail(err, GX_EIO, "cannot read a temporary file beside %s: %s", f->path, strerror(errno))
@@ -189,7 +194,7 @@ static gx_status write_file(vector_file *f, gx_error *err)
 {
     gx_status st = gx_atomic_file_stream(&f->out, err);
     if (st == GX_OK)
-        st = f->opt->csr ? write_csr(f, err) : write_json(f, err);
+        st = f->opt->csr ? write_csr(f, err) : draw_all(f, draw_lines, write_lines, NULL, err);
     return st == GX_OK ? gx_atomic_file_sync(&f->out, err) : st;
 }
 
