@@ -124,7 +124,9 @@ static const cli_flag flags[] = {
     {"seed", 0, CLI_COUNT, "N", "1",
      "the seed of the random numbers: the same seed gives the same files on every machine"},
     {"threads", 'j', CLI_COUNT, "N", "0",
-     "threads to use; 0: one for each processor. The files are the same for any number", .max = 256},
+     "threads to use; 0: one for each processor. The files are the same for any number. Vectors take up to 15 MB of "
+     "memory a thread",
+     .max = 256},
     {"force", 0, CLI_SWITCH, NULL, NULL, "replace files that exist; without this flag that is an error"},
     {NULL},
 };
