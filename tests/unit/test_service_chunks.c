@@ -148,6 +148,7 @@ static gx_service *opened(uint32_t callers)
     memset(&got, 0, sizeof got);
     o.cpu = cpu;
     o.gpu = gpu;
+    o.gpu_threads = 2;
     o.batch = BATCH;
     o.spin = 20e-6;
     o.retry = 1e-3;
