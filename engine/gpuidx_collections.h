@@ -84,8 +84,9 @@ typedef struct gx_shard {
 } gx_shard;
 
 /* Open an engine on another commit of the collection that `old` is an engine of, with old's
- * options. It shares what old has made of the parts that both commits have, so that it takes no
- * longer than the parts that are new. One processor in four joins parts: the others answer queries.
+ * options. It shares what old has made of the parts that both commits have. Where parts are joined
+ * (gx_engine_options.join) that takes up to some tenths of a second more, of one processor in four:
+ * the others answer queries, by `old` for example.
  * Sessions and masks are those of one engine; open new ones. A session on a GPU takes over the memory
  * of one on `old` that was closed before, so that opening it takes no time.
  * Both engines may be used, and are closed, independently. Statuses of gx_engine_open.
