@@ -178,8 +178,8 @@ static gx_status open_live(gx_part_engines *e, gx_error *err)
     return st;
 }
 
-/* Join the parts as the options say. AUTO joins all of them for a GPU. For the CPU it joins small ones, and only when an
- * engine is opened again: the first engine is to answer at once. */
+/* Join the parts as the options say. AUTO joins all of them for a GPU. For the CPU it joins small ones, and only when
+ * an engine is opened again: the first engine is to answer at once. */
 static gx_status join_parts(gx_part_engines *e, const gx_engine_options *opt, const gx_executor *gpu,
                             const gx_part_engines *old, gx_error *err)
 {
