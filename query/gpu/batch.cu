@@ -92,8 +92,8 @@ static byte_footprint count_bytes(const gpu_prepared_index *index, const selecti
     const uint64_t described = n->queries * sizeof(gpu_query) + n->terms * sizeof(gpu_term) +
                                n->ranges * sizeof(item_range) + n->tiled * sizeof(tiled_query) +
                                n->documents * sizeof(selected_documents);
-    const uint64_t device = described + n->queries * (sizeof(gpu_query_state) + BINS * 4) + n->candidates * 8 +
-                            n->tiled * (index->rows.n_tiles * sizeof(uint2) + sizeof(uint32_t)) +
+    const uint64_t device = described + QUEUE_WORDS * 4 + n->queries * (sizeof(gpu_query_state) + BINS * 4) +
+                            n->candidates * 8 + n->tiled * (index->rows.n_tiles * sizeof(uint2) + sizeof(uint32_t)) +
                             (s->sorted_k ? n->answers * 8 + s->sort_bytes : 0);
     const uint64_t pinned =
         described + n->queries * sizeof(gpu_query_state) + (n->answers <= MAX_ANSWERS ? n->answers * 8 : 0);
@@ -125,6 +125,7 @@ static byte_footprint lay_out(const gpu_prepared_index *index, sub_batch *p, con
     cut(&d, &p->d_states, n->queries);
     cut(&d, &p->d_histograms, n->queries * BINS);
     cut(&d, &p->d_next, N_COUNTERS);
+    cut(&d, &p->d_queue, QUEUE_WORDS);
     cut(&d, &p->d_order, n->tiled * index->rows.n_tiles);
     cut(&d, &p->d_live, n->tiled);
     cut(&d, &p->d_counts, N_COUNTS);
@@ -386,19 +387,52 @@ static void launch_search(const gpu_session *x, const sub_batch *p, gpu_batch R)
     }
 }
 
-static gx_status launch_sub_batch(gpu_session *x, sub_batch *p, gx_error *err)
+/* In a batch of at most so many queries whose lists go in turn, each block of a list of up to SHARED_BLOCKS is
+ * MAX_SHARES items: such a list has rare terms, of which many postings need look-ups, and warps are idle. */
+constexpr uint32_t FEW_QUERIES = 64, SHARED_BLOCKS = 64;
+
+/* Whether the lists of the first launch's queries enter its queue in turn, in items of item_blocks blocks: if the
+ * queries are few, short and alone on the GPU. */
+static bool goes_in_turn(const gpu_session *x, sub_batch *p, uint32_t item_blocks)
+{
+    uint64_t first = 0, later = 0;
+    if (!x->fine || !x->alone || x->retries_run || p->n_first < p->n_queries || p->n_documents || p->any_tests ||
+        !lists_go_in_turn(x->s->coding))
+        return false;
+    p->shared = p->n_queries <= FEW_QUERIES ? SHARED_BLOCKS : 0;
+    for (uint32_t q = 0; q < p->n_queries; ++q) {
+        const gpu_query *Q = &p->queries[q];
+        const gpu_term *t = &p->terms[Q->first_term];
+        if (p->n_essential[q] == 0 || p->end_doc[q] || count_room(Q->n_terms, Q->flags) > SHORT_QUERY_TERMS)
+            return false;
+        first += t->at.n_blocks / item_blocks + 1 + FINE_ITEMS + FEW_ITEMS + MAX_SHARES * p->shared;
+        for (uint32_t i = 1; i < p->n_essential[q]; ++i) {
+            const uint32_t n = t[i].at.n_blocks;
+            later += n <= p->shared ? n * MAX_SHARES : count_items(n, n <= SPREAD_BLOCKS ? 1 : item_blocks);
+        }
+    }
+    p->queue_room = (uint32_t)later;
+    return first + later <= p->item_room;
+}
+
+/* Without `timed` no statistics are wanted, whose events and copies take the host 7 us. */
+static gx_status launch_sub_batch(gpu_session *x, sub_batch *p, bool timed, gx_error *err)
 {
     uint32_t active[MAX_QUERIES];
     pending_list lists[MAX_QUERIES];
     const cudaStream_t stream = p->stream;
     const uint32_t item_blocks = choose_item_blocks(x, p);
     p->direct = p->d_answers == NULL;
+    p->in_turn = goes_in_turn(x, p, item_blocks);
     for (uint32_t l = 0; l < N_LAUNCHES; ++l) {
         const uint32_t first = l < 2 ? 0 : p->n_first, n = l < 2 ? p->n_first : p->n_queries - p->n_first;
         describe_items(p, first, n, l % 2, item_blocks, x->fine, {active, lists});
         p->items_end[l] = p->n_items;
     }
-    p->device.end = p->device.end - item_bytes(p->item_room) + item_bytes(p->n_items);
+    p->queue_room = p->in_turn ? p->n_items + p->queue_room : 0;
+    p->device.end = p->device.end - item_bytes(p->item_room) + item_bytes(p->in_turn ? p->queue_room : p->n_items);
+    const list_queue L = {p->d_items,  p->d_queue, p->n_items, p->queue_room, p->in_turn ? p->n_queries : 0,
+                          item_blocks, p->shared};
     number_documents(p);
     sort_tiled(p->tiled, p->n_first_tiled);
     sort_tiled(p->tiled + p->n_first_tiled, p->n_tiled - p->n_first_tiled);
@@ -412,11 +446,16 @@ static gx_status launch_sub_batch(gpu_session *x, sub_batch *p, gx_error *err)
     TRY("copying queries",
         cudaMemcpyAsync(p->d_queries, p->queries, (size_t)((char *)(p->ranges + p->n_ranges) - (char *)p->queries),
                         cudaMemcpyHostToDevice, stream));
-    TRY("timing", cudaEventRecord(p->events[0], stream));
-    begin_batch(R, p->d_ranges, p->n_ranges, p->n_queries, p->d_items, p->n_items, stream);
-    launch_search(x, p, R);
+    if (timed)
+        TRY("timing", cudaEventRecord(p->events[0], stream));
+    begin_batch(R, {p->d_ranges, p->n_ranges, p->n_queries, p->d_items, p->n_items}, L, stream);
+    if (p->in_turn)
+        search_batch_in_turn(x->s->X, R, L, x->s->grid, stream);
+    else
+        launch_search(x, p, R);
     TRY("starting a search", cudaGetLastError());
-    TRY("timing", cudaEventRecord(p->events[1], stream));
+    if (timed)
+        TRY("timing", cudaEventRecord(p->events[1], stream));
     if (p->any_select || p->any_exhaustive)
         select_best(R, 0, p->n_queries, stream);
     if (!p->direct) {
@@ -425,8 +464,10 @@ static gx_status launch_sub_batch(gpu_session *x, sub_batch *p, gx_error *err)
             TRY("copying results",
                 cudaMemcpyAsync(p->answers, p->d_answers, p->n_answers * 8, cudaMemcpyDeviceToHost, stream));
     }
-    TRY("timing", cudaEventRecord(p->events[2], stream));
-    TRY("copying results", cudaMemcpyAsync(p->counts, R.counts, N_COUNTS * 8, cudaMemcpyDeviceToHost, stream));
+    if (timed) {
+        TRY("timing", cudaEventRecord(p->events[2], stream));
+        TRY("copying results", cudaMemcpyAsync(p->counts, R.counts, N_COUNTS * 8, cudaMemcpyDeviceToHost, stream));
+    }
     TRY("timing", cudaEventRecord(p->events[3], stream));
     x->calls.parts += 1;
     p->busy = true;
@@ -614,6 +655,7 @@ gx_status run_batch(gpu_session *x, batch_space *b, const plan_batch *pb, const 
     gx_status st = GX_OK;
     const uint32_t running = __atomic_load_n(&x->s->running, __ATOMIC_RELAXED);
     const bool busy = running > 1;
+    x->alone = !busy;
     x->fine = n <= MAX_FINE_QUERIES && (!busy || n * running <= MAX_FINE_AMONG_OTHERS);
     /* The first sub-batch is small, so that the GPU starts early. The following ones are large,
      * because few launches cost less than many. If other sessions keep the GPU busy, or the queries
@@ -636,7 +678,7 @@ gx_status run_batch(gpu_session *x, batch_space *b, const plan_batch *pb, const 
         const filling f = {turn, pb, requests + at, n - at < most + most / 2 ? n - at : most};
         st = fill_next(x, b, f, &l, &taken, err);
         if (st == GX_OK)
-            st = launch_sub_batch(x, p, err);
+            st = launch_sub_batch(x, p, pb->work != NULL, err);
         for (uint32_t i = 0; i < taken; ++i)
             add_list_stats(x, &pb->plans[requests[at + i].plan], pb->work);
         if (pb->work)

@@ -184,10 +184,13 @@ struct alignas(16) gpu_item {
     uint32_t query;
     uint32_t query_terms; /* the query's first term | min(count_room, 255) << 24 */
 };
-constexpr uint32_t ITEM_TERM = (1u << 24) - 1, ITEM_LAST = 1u << 30, ITEM_FIRST = 1u << 31;
+constexpr uint32_t ITEM_TERM = (1u << 22) - 1, ITEM_LAST = 1u << 30, ITEM_FIRST = 1u << 31;
 constexpr uint32_t MAX_ITEM_BLOCKS = 16;
 /* share s of a block is the postings of lanes s, s + shares, ... */
 constexpr uint32_t ITEM_SHARE = 28, MAX_SHARES = 4;
+/* Where lists enter the queue in turn (list_queue.cuh): the item is a share of MAX_SHARES; after it the query's next
+ * list may enter. */
+constexpr uint32_t ITEM_SHARED = 1u << 22, ITEM_OPENS_NEXT = 1u << 23;
 /* launches of a search: short queries, long queries, and the same for queries with an `after` */
 constexpr uint32_t N_LAUNCHES = 4;
 /* launches of a search by tiles: linear scorers, others, and the same for queries with an `after` */
@@ -228,10 +231,22 @@ constexpr uint32_t DOCUMENTS_ITEM = 4096; /* documents of an item, on average */
 constexpr uint32_t MAX_RUNS = 32;         /* a lane a run */
 
 /* Blocks of a term from `block` on. They become the items from `item` up to the next range's
- * `item`, each of item_blocks blocks. */
+ * `item`, each of item_blocks blocks; or of SHARED_BLOCK: each block becomes MAX_SHARES of them. */
 struct item_range {
     uint32_t term, block, item, item_blocks;
 };
+constexpr uint32_t SHARED_BLOCK = 0;
+
+/* Makes item number i of the range. */
+__host__ __device__ __forceinline__ gpu_item make_range_item(const item_range &range, term_blocks at, uint32_t query,
+                                                             const gpu_query *Q, uint32_t i)
+{
+    if (range.item_blocks != SHARED_BLOCK)
+        return make_item(range.term, at, query, Q, range.block + i * range.item_blocks, range.item_blocks);
+    gpu_item it = make_item(range.term, at, query, Q, range.block + i / MAX_SHARES, 1);
+    it.packed |= ITEM_SHARED | i % MAX_SHARES << ITEM_SHARE;
+    return it;
+}
 
 /* A small batch: short queries with k <= SMALL_K. The kernel's parameters describe them
  * completely. Each query has its own terms, numbered from 0. */
@@ -294,6 +309,21 @@ struct gpu_batch {
     gpu_query_state *results;                      /* [n_queries], host memory: the final states, with done = 0 */
     unsigned long long *counts;                    /* [N_COUNTS] */
 };
+
+/* Where a launch whose lists enter the queue in turn finds its items (list_queue.cuh). */
+struct list_queue {
+    gpu_item *items;  /* [room]: first those of the queries' first lists; the others are 0 until they are written */
+    uint32_t *state;  /* [QUEUE_WORDS] */
+    uint32_t n_first; /* items that are queued from the start */
+    uint32_t room, n_queries, item_blocks;
+    uint32_t shared; /* each block of a list of up to so many is MAX_SHARES items */
+};
+/* A list of at most so many blocks is queued in items of one block, if as many warps wait. */
+constexpr uint32_t SPREAD_BLOCKS = 1024;
+/* Words of list_queue.state: tickets taken; items queued; queries finished; and words that are 1 when all are. */
+enum { QUEUE_TAKEN, QUEUE_END, QUEUE_FINISHED };
+constexpr uint32_t QUEUE_STRIDE = 8, QUEUE_ENDED = QUEUE_STRIDE, QUEUE_ENDS = 32,
+                   QUEUE_WORDS = QUEUE_ENDED + QUEUE_ENDS * QUEUE_STRIDE;
 
 /* ---- scores and bins ---- */
 

@@ -46,9 +46,17 @@ void derive_bounds(const gpu_index &X, uint32_t coding, const gpu_codings &codin
 
 constexpr uint32_t SEARCH_WARPS = 8; /* warps of a thread block */
 
-/* Initialize the queries' states and histograms, and turn the ranges into items. */
-void begin_batch(const gpu_batch &R, const item_range *ranges, uint32_t n_ranges, uint32_t n_queries, gpu_item *items,
-                 uint32_t n_items, cudaStream_t stream);
+/* The arrays that a batch begins with: its ranges, which become items[n_items], and its queries. */
+struct batch_beginning {
+    const item_range *ranges;
+    uint32_t n_ranges, n_queries;
+    gpu_item *items;
+    uint32_t n_items;
+};
+
+/* Initialize the queries' states and histograms, and turn the ranges into items; and the queue L, unless its room
+ * is 0. */
+void begin_batch(const gpu_batch &R, const batch_beginning &b, const list_queue &L, cudaStream_t stream);
 
 /* Prepare the search kernels on the current device. Returns how many thread blocks fill it. */
 uint32_t search_grid(uint32_t coding, uint32_t multiprocessors);
@@ -56,6 +64,12 @@ uint32_t search_grid(uint32_t coding, uint32_t multiprocessors);
  * (count_room; are_multi_term), or none has. any_tests: some may have tests. */
 void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_multi_term, bool any_tests,
                   uint32_t grid, cudaStream_t stream);
+
+/* The same for short queries without tests, of an index whose coding lists_go_in_turn: their lists enter the queue L
+ * one after the other. */
+bool lists_go_in_turn(uint32_t coding);
+void search_batch_in_turn(const gpu_index &X, const gpu_batch &R, const list_queue &L, uint32_t grid,
+                          cudaStream_t stream);
 
 /* Search for a small batch with `grid` thread blocks a query. R.states and both histograms must be
  * 0 and are 0 afterwards. With S.linger_ns the kernel of a single query lingers for others. It

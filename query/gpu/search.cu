@@ -1,41 +1,59 @@
 #include "query/gpu/kernels.cuh"
+#include "query/gpu/list_queue.cuh"
 #include "query/gpu/small_batch_search.cuh"
 
 namespace gx {
 
 constexpr uint32_t THREADS = 256;
 
+/* The queue of lists before the search: empty behind the items that are there from the start. */
+static __device__ __forceinline__ void begin_queue(const gpu_batch &R, const list_queue &L, uint32_t thread,
+                                                   uint32_t threads)
+{
+    for (uint32_t i = L.n_first + thread; i < L.room; i += threads)
+        L.items[i] = {0, 0, 0, 0};
+    for (uint32_t i = thread; i < QUEUE_WORDS; i += threads)
+        L.state[i] = i == QUEUE_END ? L.n_first : 0;
+}
+
 /* Each warp turns one range at a time into items. All threads also initialize states and
  * histograms. */
 static __global__ void __launch_bounds__(THREADS)
-    begin(const __grid_constant__ gpu_batch R, const item_range *ranges, uint32_t n_ranges, uint32_t n_queries,
-          gpu_item *items, uint32_t n_items)
+    begin(const __grid_constant__ gpu_batch R, const __grid_constant__ batch_beginning b,
+          const __grid_constant__ list_queue L)
 {
     const uint32_t lane = threadIdx.x & 31, thread = blockIdx.x * THREADS + threadIdx.x, threads = gridDim.x * THREADS;
-    for (uint32_t i = thread; i < n_queries * (BINS / 4); i += threads)
+    for (uint32_t i = thread; i < b.n_queries * (BINS / 4); i += threads)
         reinterpret_cast<uint4 *>(R.histograms)[i] = make_uint4(0, 0, 0, 0);
-    for (uint32_t i = thread; i < n_queries; i += threads)
-        R.states[i] = {R.queries[i].initial_threshold, 0, 0, 0};
+    for (uint32_t i = thread; i < b.n_queries; i += threads) /* in turn, `done` counts up to 0 */
+        R.states[i] = {R.queries[i].initial_threshold, 0, i < L.n_queries ? 0 - R.queries[i].n_items : 0, 0};
     if (thread < N_COUNTS)
         R.counts[thread] = 0;
     if (thread < N_COUNTERS)
         R.next_item[thread] = 0;
-    for (uint32_t r = thread / 32; r < n_ranges; r += threads / 32) {
-        const item_range range = ranges[r];
-        const uint32_t count = (r + 1 < n_ranges ? ranges[r + 1].item : n_items) - range.item;
+    if (L.room)
+        begin_queue(R, L, thread, threads);
+    for (uint32_t r = thread / 32; r < b.n_ranges; r += threads / 32) {
+        const item_range range = b.ranges[r];
+        const uint32_t count = (r + 1 < b.n_ranges ? b.ranges[r + 1].item : b.n_items) - range.item;
         const term_blocks at = read(&R.terms[range.term].at);
         const uint32_t query = R.terms[range.term].weight.query;
-        for (uint32_t c = lane; c < count; c += 32)
-            items[range.item + c] = make_item(range.term, at, query, &R.queries[query],
-                                              range.block + c * range.item_blocks, range.item_blocks);
+        const gpu_item end = count ? make_range_item(range, at, query, &R.queries[query], count - 1) : gpu_item();
+        /* the item after which the next list may enter the queue, if these are the list's last ones */
+        const uint32_t opens = L.room && end.packed & ITEM_LAST ? count / 2 : count;
+        for (uint32_t c = lane; c < count; c += 32) {
+            gpu_item it = make_range_item(range, at, query, &R.queries[query], c);
+            it.packed |= c == opens ? ITEM_OPENS_NEXT : 0;
+            b.items[range.item + c] = it;
+        }
     }
 }
 
-void begin_batch(const gpu_batch &R, const item_range *ranges, uint32_t n_ranges, uint32_t n_queries, gpu_item *items,
-                 uint32_t n_items, cudaStream_t stream)
+void begin_batch(const gpu_batch &R, const batch_beginning &b, const list_queue &L, cudaStream_t stream)
 {
-    const uint32_t warps = max(max(n_ranges, n_queries * 4), 1u), blocks = (warps + THREADS / 32 - 1) / (THREADS / 32);
-    begin<<<min(blocks, 2048u), THREADS, 0, stream>>>(R, ranges, n_ranges, n_queries, items, n_items);
+    const uint32_t warps = max(max(b.n_ranges, b.n_queries * 4), max(L.room / 32, 1u)),
+                   blocks = (warps + THREADS / 32 - 1) / (THREADS / 32);
+    begin<<<min(blocks, 2048u), THREADS, 0, stream>>>(R, b, L);
 }
 
 template <class P> static constexpr size_t shared_bytes()
@@ -43,9 +61,14 @@ template <class P> static constexpr size_t shared_bytes()
     return SEARCH_WARPS * sizeof(warp_shared<P::template doc<true>::V>);
 }
 
+/* The codec of the kernel in which lists go in turn: the fastest one. */
+typedef in_turn<pair_gpubp128> pair_in_turn;
+
 uint32_t search_grid(uint32_t coding, uint32_t multiprocessors)
 {
     int each = 0;
+    (void)cudaFuncSetAttribute(search_in_turn<pair_in_turn>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               (int)shared_bytes<pair_in_turn>());
     with_pair(coding, [&](auto pair) {
         constexpr int bytes = (int)shared_bytes<decltype(pair)>();
         (void)cudaFuncSetAttribute(search<decltype(pair), true>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
@@ -70,6 +93,19 @@ uint32_t small_batch_grid(uint32_t coding, uint32_t multiprocessors)
                                                             bytes);
     });
     return multiprocessors * (uint32_t)(each > 0 ? each : 1);
+}
+
+bool lists_go_in_turn(uint32_t coding)
+{
+    bool they_do = false;
+    with_pair(coding, [&](auto pair) { they_do = std::is_base_of<decltype(pair), pair_in_turn>::value; });
+    return they_do;
+}
+
+void search_batch_in_turn(const gpu_index &X, const gpu_batch &R, const list_queue &L, uint32_t grid,
+                          cudaStream_t stream)
+{
+    search_in_turn<pair_in_turn><<<grid, SEARCH_WARPS * 32, shared_bytes<pair_in_turn>(), stream>>>(X, R, L);
 }
 
 void search_small_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, const small_batch &F,

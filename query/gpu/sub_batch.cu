@@ -458,7 +458,8 @@ void begin_description(sub_batch *p)
     p->document_items[0] = p->document_items[1] = p->n_early = 0;
     p->takes_documents = p->any_tests = false;
     p->n_candidates = p->n_answers = 0;
-    p->any_exhaustive = p->any_select = false;
+    p->any_exhaustive = p->any_select = p->in_turn = false;
+    p->queue_room = 0;
 }
 
 /* ---- items ---- */
@@ -479,6 +480,19 @@ static void limit_blocks(const sub_batch *p, uint32_t q, pending_list *l)
     l->n_blocks = end > first ? end - first : 1;
 }
 
+/* Returns how many blocks the items of a list's round have that begins with block `from`, or SHARED_BLOCK. */
+static uint32_t choose_blocks(const sub_batch *p, const pending_list *l, uint32_t from, uint32_t item_blocks)
+{
+    const bool few = p->in_turn && p->shared;
+    if (few && l->n_blocks <= p->shared)
+        return SHARED_BLOCK;
+    if (!l->opens_query || from > 4 * FIRST_ROUND_BLOCKS || item_blocks == 1)
+        return item_blocks;
+    if (from == 4 * FIRST_ROUND_BLOCKS)
+        return few ? item_blocks / 2 : item_blocks;
+    return from == 0 || item_blocks < 4 ? 1 : item_blocks / 4;
+}
+
 /* Adds the ranges of n of the queries. */
 static void add_items(sub_batch *p, uint32_t *active, uint32_t n, bool are_multi_term, uint32_t item_blocks, bool fine,
                       pending_list *lists)
@@ -496,15 +510,14 @@ static void add_items(sub_batch *p, uint32_t *active, uint32_t n, bool are_multi
             if (n_essential[active[i]] > r + 1)
                 active[kept++] = active[i];
         }
-        n_active = kept;
+        n_active = p->in_turn ? 0 : kept;
         for (uint32_t from = 0, to = FIRST_ROUND_BLOCKS; n_lists; from = to, to *= 4) {
-            const uint32_t quarter = item_blocks > 4 ? item_blocks / 4 : 1;
-            const uint32_t small = from == 0 ? 1 : from == FIRST_ROUND_BLOCKS ? quarter : item_blocks;
             uint32_t left = 0;
             for (uint32_t i = 0; i < n_lists; ++i) {
                 const pending_list l = lists[i];
-                const uint32_t each = l.opens_query ? small : item_blocks, end = l.n_blocks < to ? l.n_blocks : to;
-                const uint32_t n_items = count_items(end - from, each);
+                const uint32_t end = l.n_blocks < to ? l.n_blocks : to, each = choose_blocks(p, &l, from, item_blocks);
+                const uint32_t n_items =
+                    each == SHARED_BLOCK ? (end - from) * MAX_SHARES : count_items(end - from, each);
                 p->ranges[p->n_ranges++] = {l.term, l.first_block + from, p->n_items, each};
                 p->n_items += n_items;
                 p->queries[p->terms[l.term].weight.query].n_items += n_items;

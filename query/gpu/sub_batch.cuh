@@ -44,6 +44,8 @@ struct sub_batch {
     segment device, pinned;
     uint32_t n_requests, n_queries, n_first, n_terms, n_ranges, n_items;
     uint32_t items_end[N_LAUNCHES];          /* end of each launch's items */
+    bool in_turn;                            /* lists of the first launch enter its queue in turn (list_queue.cuh) */
+    uint32_t queue_room, shared;             /* see list_queue */
     uint32_t n_tiled, n_first_tiled;         /* queries that are searched by tiles; those without an `after` */
     uint32_t n_documents, n_first_documents; /* queries of which the filter's documents are searched; as above */
     uint32_t document_items[N_DOCUMENT_LAUNCHES];
@@ -75,7 +77,7 @@ struct sub_batch {
     gpu_term *d_terms;
     item_range *d_ranges;
     gpu_query_state *d_states;
-    uint32_t *d_histograms, *d_next;
+    uint32_t *d_histograms, *d_next, *d_queue;
     uint2 *d_order; /* of tiles, for the queries of d_tiled */
     uint32_t *d_live;
     unsigned long long *d_candidates, *d_counts;
@@ -95,6 +97,7 @@ struct gpu_session {
     session_memory memory;
     bool was_last;                          /* no other session has started a batch since this session's last one */
     bool fine;                              /* whether the current run has fine items (describe_items) */
+    bool alone;                             /* whether no other session searched when the current run began */
     bool retries_run;                       /* whether the current run is of retries */
     bounds *bounds_used[MAX_BOUNDS];        /* sets of bounds that the current run uses */
     uint32_t n_bounds_used, n_tiled_bounds; /* the first ones are of queries that are searched by tiles */
@@ -150,6 +153,7 @@ void add_list_stats(const gpu_session *x, const gx_plan *plan, gx_search_stats *
 /* blocks of a list that become items before other lists' do */
 constexpr uint32_t FIRST_ROUND_BLOCKS = MAX_ITEM_BLOCKS;
 constexpr uint32_t FINE_ITEMS = 3 * FIRST_ROUND_BLOCKS; /* items that a list can have in addition with fine items */
+constexpr uint32_t FEW_ITEMS = 3 * FIRST_ROUND_BLOCKS;  /* and still more where few queries' lists go in turn */
 
 /* A list whose remaining blocks are not yet items. */
 struct pending_list {
@@ -168,7 +172,8 @@ struct item_scratch {
  * blocks of a list, then 48, 192, ... Items have item_blocks blocks, a power of two. With `fine`,
  * items at the beginning of a short query have one block and the following ones a quarter of
  * item_blocks. The first candidates of a query need look-ups, one by one. Many warps raise the
- * threshold sooner than one, which pays if few queries keep the warps busy. Queries with early masks go in groups
+ * threshold sooner than one, which pays if few queries keep the warps busy. With p->in_turn each query has the items of
+ * its first list alone; with p->shared those of its third round are half as long. Queries with early masks go in groups
  * with those that have the same masks. */
 void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_term, uint32_t item_blocks, bool fine,
                     const item_scratch &scratch);

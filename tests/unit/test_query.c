@@ -201,6 +201,60 @@ static void batches_of_every_size_have_the_same_answers(void **state)
     close_collection(&f);
 }
 
+/* Short queries in lists of the GPU's fastest codec, in batches so small that their lists enter the queue in turn. */
+static void batches_whose_lists_go_in_turn_equal_the_oracles(void **state)
+{
+    enum { DIFFERENT = 70, MOST = 512 };
+    const uint32_t sizes[] = {33, 64, 65, 200, MOST}, ks[] = {1, 10, 32, 33, 400},
+                   docs[] = {700, min_cases() < 1000 ? 20000 : 150000};
+    static test_query tests[DIFFERENT];
+    const engine_row *row = *state;
+    const gx_codec *codec = gx_codec_by_name("gpubp128");
+    const uint64_t seed = test_seed() + 1313;
+    for (size_t c = 0; c < sizeof docs / sizeof *docs; ++c) {
+        fixture f;
+        gen_rng r = {seed + c};
+        open_collection(&f, seed + c, c ? GEN_CLUSTERED : GEN_UNIFORM, docs[c], 40, codec, codec);
+        if (!open_engine(&f, row, UINT64_MAX)) {
+            close_collection(&f);
+            skip();
+        }
+        for (size_t way = 0; way < sizeof ks / sizeof *ks; ++way) {
+            gx_query queries[MOST];
+            oracle_answer want[DIFFERENT];
+            gx_query_options opt = GX_QUERY_OPTIONS;
+            const uint32_t n = sizes[gen_below(&r, sizeof sizes / sizeof *sizes)];
+            gx_error err = {0};
+            opt.op = way % 3 == 2 ? GX_OP_AND : GX_OP_OR;
+            opt.k = ks[way];
+            for (uint32_t i = 0; i < DIFFERENT; ++i) {
+                make_query(&tests[i], &r, f.c, 6);
+                tests[i].q.k1 = tests[i].q.b = NAN;
+                tests[i].q.op = opt.op;
+                tests[i].q.k = opt.k;
+                want[i] = oracle_search(f.c, &tests[i].q);
+            }
+            for (uint32_t i = 0; i < n; ++i)
+                queries[i] = (gx_query)GX_TEXT_QUERY(tests[i % DIFFERENT].text, strlen(tests[i % DIFFERENT].text));
+            uint32_t *docids = malloc((size_t)n * opt.k * sizeof *docids), n_hits[MOST];
+            float *scores = malloc((size_t)n * opt.k * sizeof *scores);
+            assert_true(docids && scores);
+            const gx_results out = {sizeof out, docids, scores, n_hits, NULL};
+            if (gx_search(f.s, queries, n, &opt, &out, &err) != GX_OK)
+                fail_msg("%s: collection seed %llu, %u queries: %s", row->name, (unsigned long long)f.c->seed, n,
+                         err.text);
+            for (uint32_t i = 0; i < n; ++i)
+                check_answer(&f, row, &tests[i % DIFFERENT], &opt, &want[i % DIFFERENT],
+                             (engine_answer){docids + (size_t)i * opt.k, scores + (size_t)i * opt.k, n_hits[i]});
+            for (uint32_t i = 0; i < DIFFERENT; ++i)
+                oracle_free(&want[i]);
+            free(docids);
+            free(scores);
+        }
+        close_collection(&f);
+    }
+}
+
 /* A GPU's part of a batch is sent and waited for once; memory is got the first time at most. */
 static void a_warm_session_neither_allocates_nor_waits_midway(void **state)
 {
@@ -412,6 +466,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROWS(answers_equal_the_oracles),
         ROWS(batches_of_every_size_have_the_same_answers),
+        ROWS(batches_whose_lists_go_in_turn_equal_the_oracles),
         ROWS(a_warm_session_neither_allocates_nor_waits_midway),
         ROWS(answers_under_masks_equal_the_oracles),
         ROWS(a_mask_that_is_wrong_is_refused),

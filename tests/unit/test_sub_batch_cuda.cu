@@ -122,7 +122,27 @@ static void a_launch_takes_short_queries_or_long_ones(void **)
     assert_int_equal(f.p.n_ranges, 8);
 }
 
-/* Every item by itself, as the kernel begin makes them: the blocks of each list, counted. */
+static void where_lists_go_in_turn_each_query_begins_with_its_first_list(void **)
+{
+    static const uint32_t a[] = {10, 100, 20}, b[] = {300, 7};
+    fixture f;
+    open_fixture(&f);
+    f.p.in_turn = true;
+    add_lists(&f, a, 3, 3); /* terms 0, 1, 2 */
+    add_lists(&f, b, 2, 2); /* terms 3, 4 */
+    describe(&f, 0, 2, false, 4, true);
+    assert_string_equal(show(&f, 0), "0:0+10x1 3:0+16x1 3:16+48x1 3:64+48x4 3:256+11x4");
+    open_fixture(&f);
+    f.p.in_turn = true;
+    f.p.shared = 10; /* few queries: short lists in shares of blocks, 0, and shorter items in the third round */
+    add_lists(&f, a, 3, 3);
+    add_lists(&f, b, 2, 2);
+    describe(&f, 0, 2, false, 4, true);
+    assert_string_equal(show(&f, 0), "0:0+40x0 3:0+16x1 3:16+48x1 3:64+96x2 3:256+11x4");
+}
+
+/* Every item by itself, as the kernel begin makes them: the blocks of each list, counted in quarters, which are the
+ * shares of a block. */
 static void check_items(const fixture *f, uint32_t first, uint32_t n, uint32_t item_blocks)
 {
     static uint8_t covered[MOST_TERMS][MOST_BLOCKS];
@@ -133,8 +153,9 @@ static void check_items(const fixture *f, uint32_t first, uint32_t n, uint32_t i
         const gpu_term *t = &f->terms[run->term];
         const uint32_t q = t->weight.query, rank = run->term - f->queries[q].first_term;
         assert_true(end_of(f, r) > run->item); /* no empty runs */
-        assert_true(run->item_blocks >= 1 && run->item_blocks <= item_blocks);
-        assert_true(q >= first && q < first + n && rank < f->p.n_essential[q]);
+        const bool shared = run->item_blocks == SHARED_BLOCK;
+        assert_true(shared ? f->p.in_turn && t->at.n_blocks <= f->p.shared : run->item_blocks <= item_blocks);
+        assert_true(q >= first && q < first + n && rank < (f->p.in_turn ? 1 : f->p.n_essential[q]));
         last_rank = r && f->queries[q].n_terms > SHORT_QUERY_TERMS &&
                             f->queries[f->terms[run[-1].term].weight.query].n_terms <= SHORT_QUERY_TERMS
                         ? 0
@@ -142,27 +163,28 @@ static void check_items(const fixture *f, uint32_t first, uint32_t n, uint32_t i
         assert_true(rank >= last_rank);
         last_rank = rank;
         for (uint32_t i = run->item; i < end_of(f, r); ++i, ++n_items[q]) {
-            const uint32_t block = run->block + (i - run->item) * run->item_blocks;
-            assert_true(block < t->at.n_blocks);
-            const gpu_item item = make_item(run->term, t->at, q, &f->queries[q], block, run->item_blocks);
+            const gpu_item item = make_range_item(*run, t->at, q, &f->queries[q], i - run->item);
+            assert_true(item.block - t->at.first_block < t->at.n_blocks);
+            assert_int_equal(item.packed & ITEM_SHARED ? item.packed >> ITEM_SHARE & 3 : 0,
+                             shared ? (i - run->item) % MAX_SHARES : 0);
             const uint32_t n_blocks = (item.packed >> 24 & 15) + 1, begin = item.block - t->at.first_block;
             assert_int_equal(item.query, q);
             assert_int_equal(item.packed & ITEM_TERM, run->term);
             assert_int_equal((item.packed & ITEM_FIRST) != 0, begin == 0);
             assert_int_equal((item.packed & ITEM_LAST) != 0, begin + n_blocks == t->at.n_blocks);
             for (uint32_t b = begin; b < begin + n_blocks; ++b)
-                covered[run->term][b] += 1;
+                covered[run->term][b] += shared ? 1 : MAX_SHARES;
         }
     }
     for (uint32_t q = 0; q < f->p.n_queries; ++q) {
         assert_int_equal(f->queries[q].n_items, n_items[q]);
         for (uint32_t t = 0; t < f->queries[q].n_terms; ++t) {
             const uint32_t term = f->queries[q].first_term + t;
-            const bool wanted = q >= first && q < first + n && t < f->p.n_essential[q];
+            const bool wanted = q >= first && q < first + n && t < f->p.n_essential[q] && (t == 0 || !f->p.in_turn);
             for (uint32_t b = 0; b < f->terms[term].at.n_blocks; ++b)
-                if (covered[term][b] != wanted)
-                    fail_msg("block %u of %u of list %u of query %u is in %u items", b, f->terms[term].at.n_blocks, t,
-                             q, covered[term][b]);
+                if (covered[term][b] != (wanted ? MAX_SHARES : 0))
+                    fail_msg("block %u of %u of list %u of query %u is in %u quarters of items", b,
+                             f->terms[term].at.n_blocks, t, q, covered[term][b]);
         }
     }
 }
@@ -186,6 +208,8 @@ static void every_block_is_in_one_item_of_random_batches(void **)
         const uint32_t first = gen_below(&r, f.p.n_queries), n = 1 + gen_below(&r, f.p.n_queries - first);
         const uint32_t item_blocks = 1u << gen_below(&r, 5);
         const bool fine = gen_below(&r, 2);
+        f.p.in_turn = gen_below(&r, 2);
+        f.p.shared = f.p.in_turn ? gen_below(&r, 100) : 0;
         describe(&f, first, n, false, item_blocks, fine);
         describe(&f, first, n, true, item_blocks, fine);
         check_items(&f, first, n, item_blocks);
@@ -245,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_list_is_cut_in_rounds_of_16_64_256_blocks),
         cmocka_unit_test(lists_of_different_queries_take_turns),
+        cmocka_unit_test(where_lists_go_in_turn_each_query_begins_with_its_first_list),
         cmocka_unit_test(where_items_are_fine_a_query_begins_with_single_blocks),
         cmocka_unit_test(a_launch_takes_short_queries_or_long_ones),
         cmocka_unit_test(every_block_is_in_one_item_of_random_batches),
