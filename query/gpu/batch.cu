@@ -387,52 +387,65 @@ static void launch_search(const gpu_session *x, const sub_batch *p, gpu_batch R)
     }
 }
 
-/* In a batch of at most so many queries whose lists go in turn, each block of a list of up to SHARED_BLOCKS is
- * MAX_SHARES items: such a list has rare terms, of which many postings need look-ups, and warps are idle. */
-constexpr uint32_t FEW_QUERIES = 64, SHARED_BLOCKS = 64;
+/* If a batch whose lists go in turn has so many warps a query, each block of a list of up to SHARED_BLOCKS is
+ * MAX_SHARES items. */
+constexpr uint32_t WARPS_TO_SHARE = 32, SHARED_BLOCKS = 64;
 
-/* Whether the lists of the first launch's queries enter its queue in turn, in items of item_blocks blocks: if the
- * queries are few, short and alone on the GPU. */
-static bool goes_in_turn(const gpu_session *x, sub_batch *p, uint32_t item_blocks)
+/* Returns the most items of the queries' lists, if they go in turn: of the first ones, and of the later ones, of which
+ * those of up to `spread` blocks may become items of a block each. */
+static uint64_t count_turn_items(const sub_batch *p, uint32_t item_blocks, uint32_t spread, uint64_t *later)
 {
-    uint64_t first = 0, later = 0;
-    if (!x->fine || !x->alone || x->retries_run || p->n_first < p->n_queries || p->n_documents || p->any_tests ||
-        !lists_go_in_turn(x->s->coding))
-        return false;
-    p->shared = p->n_queries <= FEW_QUERIES ? SHARED_BLOCKS : 0;
+    uint64_t first = 0;
+    *later = 0;
     for (uint32_t q = 0; q < p->n_queries; ++q) {
-        const gpu_query *Q = &p->queries[q];
-        const gpu_term *t = &p->terms[Q->first_term];
-        if (p->n_essential[q] == 0 || p->end_doc[q] || count_room(Q->n_terms, Q->flags) > SHORT_QUERY_TERMS)
-            return false;
+        const gpu_term *t = &p->terms[p->queries[q].first_term];
         first += t->at.n_blocks / item_blocks + 1 + FINE_ITEMS + FEW_ITEMS + MAX_SHARES * p->shared;
         for (uint32_t i = 1; i < p->n_essential[q]; ++i) {
             const uint32_t n = t[i].at.n_blocks;
-            later += n <= p->shared ? n * MAX_SHARES : count_items(n, n <= SPREAD_BLOCKS ? 1 : item_blocks);
+            *later += n <= p->shared ? n * MAX_SHARES : count_items(n, n <= spread ? 1 : item_blocks);
         }
     }
-    p->queue_room = (uint32_t)later;
-    return first + later <= p->item_room;
+    return first + *later;
 }
 
-/* Without `timed` no statistics are wanted, whose events and copies take the host 7 us. */
-static gx_status launch_sub_batch(gpu_session *x, sub_batch *p, bool timed, gx_error *err)
+/* Lets the lists of the sub-batch's queries enter its queue in turn, in items of item_blocks blocks, if the queries are
+ * few, short and alone on the GPU. Sets p->in_turn, and if it is true p->shared, spread and n_later. */
+static void choose_turns(const gpu_session *x, sub_batch *p, uint32_t item_blocks)
+{
+    const uint32_t warps = x->s->grid * SEARCH_WARPS;
+    p->in_turn = x->fine && x->alone && !x->retries_run && p->n_first == p->n_queries && !p->n_documents &&
+                 !p->any_tests && lists_go_in_turn(x->s->coding);
+    for (uint32_t q = 0; q < p->n_queries && p->in_turn; ++q)
+        p->in_turn = p->n_essential[q] && !p->end_doc[q] &&
+                     count_room(p->queries[q].n_terms, p->queries[q].flags) <= SHORT_QUERY_TERMS;
+    if (!p->in_turn)
+        return;
+    /* blocks in host memory would be copied once a share */
+    p->shared = p->n_queries * WARPS_TO_SHARE <= warps && !x->s->payload.pinned ? SHARED_BLOCKS : 0;
+    p->spread = SPREAD_BLOCKS;
+    if (count_turn_items(p, item_blocks, p->spread, &p->n_later) > p->item_room)
+        p->spread = 0;
+    p->in_turn = count_turn_items(p, item_blocks, p->spread, &p->n_later) <= p->item_room;
+}
+
+static gx_status launch_sub_batch(gpu_session *x, sub_batch *p, gx_error *err)
 {
     uint32_t active[MAX_QUERIES];
     pending_list lists[MAX_QUERIES];
     const cudaStream_t stream = p->stream;
     const uint32_t item_blocks = choose_item_blocks(x, p);
     p->direct = p->d_answers == NULL;
-    p->in_turn = goes_in_turn(x, p, item_blocks);
+    choose_turns(x, p, item_blocks);
     for (uint32_t l = 0; l < N_LAUNCHES; ++l) {
         const uint32_t first = l < 2 ? 0 : p->n_first, n = l < 2 ? p->n_first : p->n_queries - p->n_first;
         describe_items(p, first, n, l % 2, item_blocks, x->fine, {active, lists});
         p->items_end[l] = p->n_items;
     }
-    p->queue_room = p->in_turn ? p->n_items + p->queue_room : 0;
-    p->device.end = p->device.end - item_bytes(p->item_room) + item_bytes(p->in_turn ? p->queue_room : p->n_items);
-    const list_queue L = {p->d_items,  p->d_queue, p->n_items, p->queue_room, p->in_turn ? p->n_queries : 0,
-                          item_blocks, p->shared};
+    const uint32_t room = p->n_items + (p->in_turn ? (uint32_t)p->n_later : 0);
+    p->device.end = p->device.end - item_bytes(p->item_room) + item_bytes(room);
+    list_queue L = {};
+    if (p->in_turn)
+        L = {p->d_items, p->d_queue, p->n_items, room, p->n_queries, item_blocks, p->shared, p->spread};
     number_documents(p);
     sort_tiled(p->tiled, p->n_first_tiled);
     sort_tiled(p->tiled + p->n_first_tiled, p->n_tiled - p->n_first_tiled);
@@ -446,16 +459,14 @@ static gx_status launch_sub_batch(gpu_session *x, sub_batch *p, bool timed, gx_e
     TRY("copying queries",
         cudaMemcpyAsync(p->d_queries, p->queries, (size_t)((char *)(p->ranges + p->n_ranges) - (char *)p->queries),
                         cudaMemcpyHostToDevice, stream));
-    if (timed)
-        TRY("timing", cudaEventRecord(p->events[0], stream));
+    TRY("timing", cudaEventRecord(p->events[0], stream));
     begin_batch(R, {p->d_ranges, p->n_ranges, p->n_queries, p->d_items, p->n_items}, L, stream);
     if (p->in_turn)
         search_batch_in_turn(x->s->X, R, L, x->s->grid, stream);
     else
         launch_search(x, p, R);
     TRY("starting a search", cudaGetLastError());
-    if (timed)
-        TRY("timing", cudaEventRecord(p->events[1], stream));
+    TRY("timing", cudaEventRecord(p->events[1], stream));
     if (p->any_select || p->any_exhaustive)
         select_best(R, 0, p->n_queries, stream);
     if (!p->direct) {
@@ -464,10 +475,8 @@ static gx_status launch_sub_batch(gpu_session *x, sub_batch *p, bool timed, gx_e
             TRY("copying results",
                 cudaMemcpyAsync(p->answers, p->d_answers, p->n_answers * 8, cudaMemcpyDeviceToHost, stream));
     }
-    if (timed) {
-        TRY("timing", cudaEventRecord(p->events[2], stream));
-        TRY("copying results", cudaMemcpyAsync(p->counts, R.counts, N_COUNTS * 8, cudaMemcpyDeviceToHost, stream));
-    }
+    TRY("timing", cudaEventRecord(p->events[2], stream));
+    TRY("copying results", cudaMemcpyAsync(p->counts, R.counts, N_COUNTS * 8, cudaMemcpyDeviceToHost, stream));
     TRY("timing", cudaEventRecord(p->events[3], stream));
     x->calls.parts += 1;
     p->busy = true;
@@ -678,7 +687,7 @@ gx_status run_batch(gpu_session *x, batch_space *b, const plan_batch *pb, const 
         const filling f = {turn, pb, requests + at, n - at < most + most / 2 ? n - at : most};
         st = fill_next(x, b, f, &l, &taken, err);
         if (st == GX_OK)
-            st = launch_sub_batch(x, p, pb->work != NULL, err);
+            st = launch_sub_batch(x, p, err);
         for (uint32_t i = 0; i < taken; ++i)
             add_list_stats(x, &pb->plans[requests[at + i].plan], pb->work);
         if (pb->work)

@@ -68,6 +68,8 @@ struct block_threshold {
         return (lane & (shares - 1)) == (what >> ITEM_SHARE & (MAX_SHARES - 1));
     }
 
+    static __device__ __forceinline__ bool counts_blocks(uint32_t) { return true; }
+
     /* Counts lower bounds of documents' scores, one a lane (0: not counted), in a histogram of
      * their own. This raises the threshold before any look-up. Returns the threshold as it is now.
      */

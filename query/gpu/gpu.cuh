@@ -15,6 +15,7 @@
  *   small_batch.cu  runs up to MEDIUM_BATCH queries with one launch, or one through a lingering kernel
  *   search.cuh      the ranked search, with stage.cuh, score.cuh and threshold.cuh
  *   small_batch_search.cuh  the same for a small batch, with block_threshold.cuh and query_slot.cuh
+ *   list_queue.cuh  the same for a few hundred queries, whose lists go in turn
  *   documents.cu    the search of the documents that a rare filter selects
  *   tiles.cu        the search by tiles: long queries, with accumulators
  *   exhaustive.cu   scores every posting
@@ -173,7 +174,7 @@ struct alignas(16) gpu_query_state {
     /* Candidates accepted. If they exceed the capacity, the surplus is lost and the host runs the
      * query again. */
     uint32_t count;
-    uint32_t done; /* items finished */
+    uint32_t done; /* items finished; where lists go in turn, less those that have been queued */
     /* during the search: documents counted by count_lower_bounds; at its end: hits of the answer */
     uint32_t n_hits;
 };
@@ -248,6 +249,16 @@ __host__ __device__ __forceinline__ gpu_item make_range_item(const item_range &r
     return it;
 }
 
+/* Returns the number of the range's item that holds the list's middle block; no item has the number if none does. */
+__host__ __device__ __forceinline__ uint32_t middle_item(const item_range &range, term_blocks at)
+{
+    const uint32_t middle = at.n_blocks / 2;
+    if (middle < range.block)
+        return UINT32_MAX;
+    return range.item_blocks == SHARED_BLOCK ? (middle - range.block) * MAX_SHARES
+                                             : (middle - range.block) / range.item_blocks;
+}
+
 /* A small batch: short queries with k <= SMALL_K. The kernel's parameters describe them
  * completely. Each query has its own terms, numbered from 0. */
 constexpr uint32_t SMALL_BATCH = 4;
@@ -317,9 +328,8 @@ struct list_queue {
     uint32_t n_first; /* items that are queued from the start */
     uint32_t room, n_queries, item_blocks;
     uint32_t shared; /* each block of a list of up to so many is MAX_SHARES items */
+    uint32_t spread; /* a list of up to so many is queued in items of a block each, if as many warps wait */
 };
-/* A list of at most so many blocks is queued in items of one block, if as many warps wait. */
-constexpr uint32_t SPREAD_BLOCKS = 1024;
 /* Words of list_queue.state: tickets taken; items queued; queries finished; and words that are 1 when all are. */
 enum { QUEUE_TAKEN, QUEUE_END, QUEUE_FINISHED };
 constexpr uint32_t QUEUE_STRIDE = 8, QUEUE_ENDED = QUEUE_STRIDE, QUEUE_ENDS = 32,

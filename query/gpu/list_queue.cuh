@@ -1,8 +1,8 @@
-/* list_queue.cuh: the ranked search (search.cuh) of a batch of few queries that has the GPU to itself. In a larger
- * batch all lists' items are in the queue from the start, and most items of later lists are taken in vain: in a batch
- * of 256 queries that took a quarter of the time. Here a query's lists enter the queue in turn. When the item in the
- * middle of a list's items is finished (ITEM_OPENS_NEXT), the next list enters, unless the threshold exceeds what it
- * and all later lists can contribute; then no later list enters either. A query is finished with its last item:
+/* list_queue.cuh: the ranked search (search.cuh) of a batch of few queries that has the GPU to itself when it begins.
+ * In a larger batch all lists' items are in the queue from the start, and most items of later lists are taken in vain:
+ * in a batch of 256 queries that took a quarter of the time. Here a query's lists enter the queue in turn. When the
+ * item of a list's middle block is finished (ITEM_OPENS_NEXT), the next list enters, unless the threshold exceeds what
+ * it and all later lists can contribute; then no later list enters either. A query is finished with its last item:
  * gpu_query_state.done begins at minus the number of its queued items, and counts up to 0.
  *
  * Items have tickets. A warp has one ticket besides the item that it searches, so that a warp that is late holds back
@@ -26,6 +26,10 @@ struct shared_blocks_threshold : global_threshold {
     {
         return !(what & ITEM_SHARED) || lane % MAX_SHARES == (what >> ITEM_SHARE & (MAX_SHARES - 1));
     }
+    static __device__ __forceinline__ bool counts_blocks(uint32_t what)
+    {
+        return !(what & ITEM_SHARED) || (what >> ITEM_SHARE & (MAX_SHARES - 1)) == 0;
+    }
 };
 
 /* Marks a decoder pair as that of this kernel. */
@@ -37,11 +41,14 @@ template <class P> struct threshold_of<in_turn<P>> {
 template <class P> constexpr uint32_t SEARCH_BLOCKS<in_turn<P>> = SEARCH_BLOCKS<P>;
 template <class P> constexpr bool ALWAYS_STAGED<in_turn<P>> = ALWAYS_STAGED<P>;
 template <class P> constexpr bool READS_TESTS<in_turn<P>> = READS_TESTS<P>;
+/* the kernel has a word more */
+static_assert(SEARCH_BLOCKS<in_turn<pair_gpubp128>> * (BLOCK_BYTES + 128) <= MOST_SHARED, "60 KB are left for L1");
 
-/* Whether an item has been written. The queue's room is 0 before, and no half of an item is. */
+/* Whether an item has been written. The queue's room is 0 before, and neither half of an item is: 8 bytes are
+ * written at once. */
 __device__ __forceinline__ bool is_written(uint4 item)
 {
-    return (item.x | item.y) && (item.z | item.w);
+    return (item.x | item.y) && item.w;
 }
 
 /* Returns the word that says whether all queries are finished. Thread blocks have different ones, because thousands
@@ -90,7 +97,7 @@ __device__ __forceinline__ void queue_list(const gpu_batch &R, const list_queue 
     if (at.n_blocks <= L.shared) {
         n = at.n_blocks * MAX_SHARES;
         range.item_blocks = SHARED_BLOCK;
-    } else if (at.n_blocks <= SPREAD_BLOCKS) {
+    } else if (at.n_blocks <= L.spread) {
         while (range.item_blocks > 1 && (int)count_items(at.n_blocks, range.item_blocks / 2) <= waiting)
             range.item_blocks /= 2;
         n = count_items(at.n_blocks, range.item_blocks);

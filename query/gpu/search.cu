@@ -38,9 +38,7 @@ static __global__ void __launch_bounds__(THREADS)
         const uint32_t count = (r + 1 < b.n_ranges ? b.ranges[r + 1].item : b.n_items) - range.item;
         const term_blocks at = read(&R.terms[range.term].at);
         const uint32_t query = R.terms[range.term].weight.query;
-        const gpu_item end = count ? make_range_item(range, at, query, &R.queries[query], count - 1) : gpu_item();
-        /* the item after which the next list may enter the queue, if these are the list's last ones */
-        const uint32_t opens = L.room && end.packed & ITEM_LAST ? count / 2 : count;
+        const uint32_t opens = L.room ? middle_item(range, at) : count; /* after it the next list may enter the queue */
         for (uint32_t c = lane; c < count; c += 32) {
             gpu_item it = make_range_item(range, at, query, &R.queries[query], c);
             it.packed |= c == opens ? ITEM_OPENS_NEXT : 0;

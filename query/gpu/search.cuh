@@ -541,7 +541,7 @@ __device__ __forceinline__ void search_item(const gpu_index &X, const gpu_batch 
         stage_chunk<P>(X, staged, own->payload.words, 0, ws, ws.buffer ^ 1, lane);
     __syncwarp();
     s.run();
-    if (lane == 0)
+    if (lane == 0 && threshold_policy<P>::counts_blocks(staged.item.packed))
         ws.decoded += s.k;
 }
 

@@ -459,7 +459,6 @@ void begin_description(sub_batch *p)
     p->takes_documents = p->any_tests = false;
     p->n_candidates = p->n_answers = 0;
     p->any_exhaustive = p->any_select = p->in_turn = false;
-    p->queue_room = 0;
 }
 
 /* ---- items ---- */

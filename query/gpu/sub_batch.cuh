@@ -44,8 +44,9 @@ struct sub_batch {
     segment device, pinned;
     uint32_t n_requests, n_queries, n_first, n_terms, n_ranges, n_items;
     uint32_t items_end[N_LAUNCHES];          /* end of each launch's items */
-    bool in_turn;                            /* lists of the first launch enter its queue in turn (list_queue.cuh) */
-    uint32_t queue_room, shared;             /* see list_queue */
+    bool in_turn;                            /* lists enter the queue in turn (list_queue.cuh), in the only launch */
+    uint32_t shared, spread;                 /* see list_queue */
+    uint64_t n_later;                        /* the most items of lists but the queries' first ones */
     uint32_t n_tiled, n_first_tiled;         /* queries that are searched by tiles; those without an `after` */
     uint32_t n_documents, n_first_documents; /* queries of which the filter's documents are searched; as above */
     uint32_t document_items[N_DOCUMENT_LAUNCHES];
@@ -153,7 +154,10 @@ void add_list_stats(const gpu_session *x, const gx_plan *plan, gx_search_stats *
 /* blocks of a list that become items before other lists' do */
 constexpr uint32_t FIRST_ROUND_BLOCKS = MAX_ITEM_BLOCKS;
 constexpr uint32_t FINE_ITEMS = 3 * FIRST_ROUND_BLOCKS; /* items that a list can have in addition with fine items */
-constexpr uint32_t FEW_ITEMS = 3 * FIRST_ROUND_BLOCKS;  /* and still more where few queries' lists go in turn */
+constexpr uint32_t FEW_ITEMS = 6 * FIRST_ROUND_BLOCKS;  /* and still more where few queries' lists go in turn */
+/* where lists go in turn, a list of up to so many blocks may be queued in items of a block each */
+constexpr uint32_t SPREAD_BLOCKS = 1024;
+static_assert(MAX_TERMS <= ITEM_TERM + 1, "an item has its term's number");
 
 /* A list whose remaining blocks are not yet items. */
 struct pending_list {

@@ -60,6 +60,8 @@ struct global_threshold {
     /* Whether the lane's postings belong to the item. Blocks of the query are divided into
      * `shares` items. */
     static __device__ __forceinline__ bool owns(uint32_t, uint32_t, uint32_t) { return true; }
+    /* Whether the item's blocks are counted as decoded, where other items have them too. */
+    static __device__ __forceinline__ bool counts_blocks(uint32_t) { return true; }
 };
 
 template <class P> struct threshold_of {

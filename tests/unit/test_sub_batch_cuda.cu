@@ -146,7 +146,7 @@ static void where_lists_go_in_turn_each_query_begins_with_its_first_list(void **
 static void check_items(const fixture *f, uint32_t first, uint32_t n, uint32_t item_blocks)
 {
     static uint8_t covered[MOST_TERMS][MOST_BLOCKS];
-    uint32_t n_items[MOST_QUERIES] = {}, last_rank = 0;
+    uint32_t n_items[MOST_QUERIES] = {}, n_middle[MOST_QUERIES] = {}, last_rank = 0;
     memset(covered, 0, sizeof covered);
     for (uint32_t r = 0; r < f->p.n_ranges; ++r) {
         const item_range *run = &f->runs[r];
@@ -162,6 +162,7 @@ static void check_items(const fixture *f, uint32_t first, uint32_t n, uint32_t i
                         : last_rank; /* the launch of long queries */
         assert_true(rank >= last_rank);
         last_rank = rank;
+        n_middle[q] += middle_item(*run, t->at) < end_of(f, r) - run->item;
         for (uint32_t i = run->item; i < end_of(f, r); ++i, ++n_items[q]) {
             const gpu_item item = make_range_item(*run, t->at, q, &f->queries[q], i - run->item);
             assert_true(item.block - t->at.first_block < t->at.n_blocks);
@@ -178,6 +179,8 @@ static void check_items(const fixture *f, uint32_t first, uint32_t n, uint32_t i
     }
     for (uint32_t q = 0; q < f->p.n_queries; ++q) {
         assert_int_equal(f->queries[q].n_items, n_items[q]);
+        if (f->p.in_turn && n_items[q]) /* one item lets the next list in */
+            assert_int_equal(n_middle[q], 1);
         for (uint32_t t = 0; t < f->queries[q].n_terms; ++t) {
             const uint32_t term = f->queries[q].first_term + t;
             const bool wanted = q >= first && q < first + n && t < f->p.n_essential[q] && (t == 0 || !f->p.in_turn);
