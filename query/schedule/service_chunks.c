@@ -12,14 +12,14 @@
 
 #include "engine/prefetch.h"
 
-#define LEAST_QUERIES 8u   /* of a submission that passes the scheduler by */
-#define MOST_QUERIES 256u  /* of a chunk */
-#define FEW 8u             /* queries that a CPU thread takes at once */
-#define AHEAD 8u           /* a thread asks for queries so many places before it reads them */
-#define SATURATED 64u      /* queries of a chunk: more come only where queries arrive faster than they are answered; */
-#define CHEAP_NS 700.0     /* then a caller answers those that cost less than to hand them over, */
-#define TIMES_MANY 2u      /* and helps where so many full batches wait for the GPU */
-#define TIMES_AT_MOST 10.0 /* caller_seconds, for which a caller answers its queries where many wait */
+#define LEAST_QUERIES 8u  /* of a submission that passes the scheduler by */
+#define MOST_QUERIES 256u /* of a chunk */
+#define FEW 8u            /* queries that a CPU thread takes at once */
+#define AHEAD 8u          /* a thread asks for queries so many places before it reads them */
+#define SATURATED 64u     /* queries of a submission: more come only where they arrive faster than they are answered; */
+#define CHEAP_NS 700.0    /* then a caller answers those that cost less than to hand them over, */
+#define TIMES_MANY 2u     /* and helps where so many full batches wait for the GPU */
+#define TIMES_AT_MOST 10.0 /* caller_seconds, for which a caller answers: where many wait, or costs are wrong */
 #define STALE_NS 1000000u  /* after which CPU threads take the oldest chunk, though few wait: the GPU may hang */
 #define N_COSTS 64u        /* classes of costs, by which queries are sorted */
 
@@ -182,34 +182,34 @@ static void sort_by_cost(gx_service_job *const *jobs, uint32_t n, uint16_t *orde
 }
 
 /* How many of n queries, which are sorted, their caller answers in any case: those that it has answered before the GPU
- * has answered the others; or, where it has better things to do, those that cost less than to hand them over. */
-static uint32_t count_own(gx_service_job *const *jobs, const uint16_t *order, uint32_t n, double most)
+ * has answered the others; or, where it has better things to do (`busy`), those that cost less than to hand them
+ * over. */
+static uint32_t count_own(gx_service_job *const *jobs, const uint16_t *order, uint32_t n, bool busy, double most)
 {
     uint32_t own = 0;
     for (double all = 0; own < n; ++own) {
         const double ns = jobs[order[own]]->described.cpu;
-        if ((all += ns) > most || (n >= SATURATED && ns > CHEAP_NS))
+        if ((all += ns) > most || (busy && ns > CHEAP_NS))
             break;
     }
     return own;
 }
 
 /* Answer some of n queries, and push the others. */
-static void put_sorted(gx_service *s, gx_worker *guest, gx_service_job *const *jobs, uint32_t n)
+static void put_sorted(gx_service *s, gx_worker *guest, gx_service_job *const *jobs, uint32_t n, bool busy)
 {
     uint16_t order[MOST_QUERIES];
     const double most = s->opt.caller_seconds * 1e9;
     sort_by_cost(jobs, n, order);
-    const uint32_t own = guest ? count_own(jobs, order, n, most) : 0;
+    const uint32_t own = guest ? count_own(jobs, order, n, busy, most) : 0;
     const bool helps = guest && many_wait(s, TIMES_MANY);
     if (!helps)
         push(s, jobs, order, own, n);
     const uint64_t until = gx_service_now() + (uint64_t)(TIMES_AT_MOST * most);
     uint32_t answered = 0;
-    while (answered < own || (helps && answered < n && many_wait(s, TIMES_MANY) && gx_service_now() < until))
+    while ((answered < own || (helps && answered < n && many_wait(s, TIMES_MANY))) && gx_service_now() < until)
         gx_guest_answer(guest, jobs[order[answered++]]);
-    if (helps)
-        push(s, jobs, order, answered, n);
+    push(s, jobs, order, answered, helps ? n : own > answered ? own : answered);
     if (answered) {
         gx_guests_take(s, answered);
         gx_guests_done(s, answered);
@@ -227,7 +227,7 @@ bool gx_service_put_chunks(gx_service *s, gx_service_job *const *jobs, uint32_t 
     }
     gx_worker *guest = gx_service_take_guest(s);
     for (uint32_t first = 0; first < n; first += most)
-        put_sorted(s, guest, jobs + first, n - first < most ? n - first : most);
+        put_sorted(s, guest, jobs + first, n - first < most ? n - first : most, n >= SATURATED);
     gx_service_leave_guest(s, guest);
     return true;
 }
