@@ -114,6 +114,24 @@ static void features_are_the_lengths_of_the_lists(void **state)
     assert_true(gx_plan_features(&plan).essential == 0);
 }
 
+static void long_queries_are_never_told_to_cost_nothing(void **state)
+{
+    (void)state;
+    gx_query_features f = {.op = GX_OP_OR, .n_terms = 4, .k = 10, .shortest = 2174, .second = 90000, .longest = 9e6};
+    gx_cost_profile *p = calloc(1, sizeof *p);
+    assert_non_null(p);
+    f.sum = 1.2e7;
+    /* the weights of a fit that says less than nothing of this query */
+    p->weights[GX_COST_CPU][gx_cost_leaf(&f, 1, GX_COST_CPU, 0)][0] = -86000;
+    assert_true(gx_cost_predict(p, GX_COST_CPU, &f, 1) > 20000);
+    assert_true(gx_cost_of_query(p, &f).cpu > 20000);
+    gx_query_features small = f;
+    small.shortest = small.second = small.longest = small.sum = 40;
+    p->weights[GX_COST_CPU][gx_cost_leaf(&small, 1, GX_COST_CPU, 0)][0] = -86000;
+    assert_true(gx_cost_predict(p, GX_COST_CPU, &small, 1) < 4000);
+    free(p);
+}
+
 static void costs_that_are_linear_are_learnt(void **state)
 {
     (void)state;
@@ -327,6 +345,7 @@ int main(void)
         cmocka_unit_test(weights_that_are_positive_are_found),
         cmocka_unit_test(no_weight_is_negative_and_none_can_be_better),
         cmocka_unit_test(features_are_the_lengths_of_the_lists),
+        cmocka_unit_test(long_queries_are_never_told_to_cost_nothing),
         cmocka_unit_test(costs_that_are_linear_are_learnt),
         cmocka_unit_test(batches_that_wait_for_their_slowest_query_are_learnt),
         cmocka_unit_test(bytes_that_are_not_resident_cost),
