@@ -409,12 +409,13 @@ static uint64_t count_turn_items(const sub_batch *p, uint32_t item_blocks, uint3
 }
 
 /* Lets the lists of the sub-batch's queries enter its queue in turn, in items of item_blocks blocks, if the queries are
- * few, short and alone on the GPU. Sets p->in_turn, and if it is true p->shared, spread and n_later. */
+ * few, short and alone on the GPU, and have work for all of its warps: their thread blocks stay until the batch ends,
+ * and nobody else's can run meanwhile. Sets p->in_turn, and if it is true p->shared, spread and n_later. */
 static void choose_turns(const gpu_session *x, sub_batch *p, uint32_t item_blocks)
 {
     const uint32_t warps = x->s->grid * SEARCH_WARPS;
-    p->in_turn = x->fine && x->alone && !x->retries_run && p->n_first == p->n_queries && !p->n_documents &&
-                 !p->any_tests && lists_go_in_turn(x->s->coding);
+    p->in_turn = x->fine && x->alone && item_blocks >= FINE_ITEM_BLOCKS && !x->retries_run &&
+                 p->n_first == p->n_queries && !p->n_documents && !p->any_tests && lists_go_in_turn(x->s->coding);
     for (uint32_t q = 0; q < p->n_queries && p->in_turn; ++q)
         p->in_turn = p->n_essential[q] && !p->end_doc[q] &&
                      count_room(p->queries[q].n_terms, p->queries[q].flags) <= SHORT_QUERY_TERMS;
