@@ -190,8 +190,9 @@ typedef struct gx_service_options {
      * waits, the CPU is to answer them, and they are predicted to take no longer than caller_seconds
      * together. Then no other thread has to wake up and fetch them, which takes some microseconds. Of
      * eight and more queries, where there are both engines, a thread leaves the dearest to the GPU and
-     * answers for up to caller_seconds the cheapest; where two whole batches wait for the GPU, it goes
-     * on until fewer do, for up to ten times as long. `answer` is called by the thread that submits. */
+     * answers for up to caller_seconds the cheapest; of 64 and more only those that take less than to
+     * hand them over. Where two whole batches wait for the GPU, it goes on until fewer do, for up to
+     * ten times as long. `answer` is called by the thread that submits. */
     uint32_t callers;
     double caller_seconds; /* >= 0 */
 } gx_service_options;

@@ -424,9 +424,12 @@ static void choose_turns(const gpu_session *x, sub_batch *p, uint32_t item_block
     /* blocks in host memory would be copied once a share */
     p->shared = p->n_queries * WARPS_TO_SHARE <= warps && !x->s->payload.pinned ? SHARED_BLOCKS : 0;
     p->spread = SPREAD_BLOCKS;
-    if (count_turn_items(p, item_blocks, p->spread, &p->n_later) > p->item_room)
+    uint64_t all = count_turn_items(p, item_blocks, p->spread, &p->n_later);
+    if (all > p->item_room) {
         p->spread = 0;
-    p->in_turn = count_turn_items(p, item_blocks, p->spread, &p->n_later) <= p->item_room;
+        all = count_turn_items(p, item_blocks, p->spread, &p->n_later);
+    }
+    p->in_turn = all <= p->item_room;
 }
 
 static gx_status launch_sub_batch(gpu_session *x, sub_batch *p, gx_error *err)

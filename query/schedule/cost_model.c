@@ -315,10 +315,10 @@ static void expect_weights(const gx_cost_profile *p, gx_cost_kind kind, uint32_t
         gx_prefetch(w + at);
 }
 
-/* What weights tell of a query or a batch. Weights of any sign, fitted to other queries, say of a few long queries that
- * they take less than nothing, and these would be taken for the cheapest of all. What the CPU takes for them is
- * guessed as of an OR on an NVIDIA H200's host (profile.c). */
-static double told(gx_cost_kind kind, const double *weights, const double *basis, uint32_t n)
+/* The ns that a model's weights give a query or a batch. Weights of any sign, fitted to other queries, give a few long
+ * queries less than nothing, and these would be taken for the cheapest of all. For them the CPU's time is guessed by
+ * the library's own weights of an OR (profile.c). */
+static double weigh(gx_cost_kind kind, const double *weights, const double *basis, uint32_t n)
 {
     const double ns = dot(weights, basis, n);
     if (kind == GX_COST_CPU && ns < LEAST_COST)
@@ -330,7 +330,7 @@ static double told(gx_cost_kind kind, const double *weights, const double *basis
 static double query_cost(const gx_cost_profile *p, const gx_query_features *f, gx_cost_kind kind, uint32_t without,
                          const double basis[GX_COST_TERMS])
 {
-    return told(kind, p->weights[kind][gx_cost_leaf(f, 1, kind, without)], basis, N_BASIS);
+    return weigh(kind, p->weights[kind][gx_cost_leaf(f, 1, kind, without)], basis, N_BASIS);
 }
 
 static uint32_t query_class(const gx_query_features *f, uint32_t without)
@@ -383,7 +383,7 @@ double gx_cost_predict(const gx_cost_profile *p, gx_cost_kind kind, const gx_que
 {
     double basis[GX_COST_TERMS];
     gx_cost_basis(p, f, n, kind, 0, basis);
-    return told(kind, p->weights[kind][gx_cost_leaf(f, n, kind, 0)], basis, GX_COST_TERMS);
+    return weigh(kind, p->weights[kind][gx_cost_leaf(f, n, kind, 0)], basis, GX_COST_TERMS);
 }
 
 /* What a query adds to a batch of the model w. */

@@ -11,7 +11,7 @@
 #include "query/filter_collect.h"
 #include "query/mask.h"
 #include "query/session.h"
-#include "tests/support/scratch.h"
+#include "tests/support/cpu_collection.h"
 #include "tests/support/test.h"
 
 enum { N_DOCS = 200000, N_WORDS = (N_DOCS + 63) / 64, N_TERMS = 400, MOST_TAGS = 12, MOST_HITS = 40 };
@@ -102,40 +102,29 @@ static void add_document(gx_builder *b, uint32_t d)
         fail_msg("%s", err.text);
 }
 
-static gx_status build(const char *path)
+static void draw_and_add(gx_builder *b, uint32_t d)
 {
-    gx_builder *b = NULL;
-    gx_builder_options o = GX_BUILDER_OPTIONS;
-    o.n_attributes = N_ATTRIBUTES;
-    o.attributes = attributes;
-    o.analyzer = "whitespace";
-    o.path = path;
-    gx_status st = gx_builder_open(&b, &o, NULL);
-    for (uint32_t d = 0; d < N_DOCS && st == GX_OK; ++d) {
-        draw_document(&docs[d], d);
-        add_document(b, d);
-    }
-    st = st == GX_OK ? gx_builder_finish(b, NULL) : st;
-    gx_builder_abort(b);
-    return st;
+    draw_document(&docs[d], d);
+    add_document(b, d);
 }
+
+static cpu_collection made = {
+    .attributes = attributes, .n_attributes = N_ATTRIBUTES, .n_docs = N_DOCS, .add = draw_and_add};
 
 static int open_all(void **state)
 {
-    gx_engine_options cpu = GX_ENGINE_OPTIONS;
-    cpu.kind = GX_ENGINE_CPU;
     docs = malloc(N_DOCS * sizeof *docs);
-    if (!docs || make_dir(state) != 0 || build(in_dir("index.gx")) != GX_OK)
+    if (!docs || open_cpu_collection(state, &made) != 0)
         return -1;
-    return gx_index_open(&ix, in_dir("index.gx"), NULL, NULL) || gx_engine_open(&en, ix, &cpu, NULL);
+    ix = made.ix;
+    en = made.en;
+    return 0;
 }
 
 static int close_all(void **state)
 {
     free(docs);
-    gx_engine_close(en);
-    gx_index_close(ix);
-    return remove_dir(state);
+    return close_cpu_collection(state, &made);
 }
 
 /* ---- random filters ---- */

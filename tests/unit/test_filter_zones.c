@@ -6,7 +6,7 @@
 #include "query/cpu/search.h"
 #include "query/mask.h"
 #include "query/session.h"
-#include "tests/support/scratch.h"
+#include "tests/support/cpu_collection.h"
 #include "tests/support/test.h"
 
 enum { N_DOCS = 12 * GX_ZONE_DOCS + 77, N_WORDS = (N_DOCS + 63) / 64, N_ATTRIBUTES = 3 };
@@ -23,42 +23,33 @@ static bool has_value(uint32_t attribute, uint32_t d)
     return attribute != 1 || d % 97 != 13;
 }
 
-static gx_status build(const char *path)
+static void add_document(gx_builder *b, uint32_t d)
 {
-    gx_builder *b = NULL;
-    gx_builder_options o = GX_BUILDER_OPTIONS;
-    o.n_attributes = N_ATTRIBUTES;
-    o.attributes = attributes;
-    o.analyzer = "whitespace";
-    o.path = path;
-    gx_status st = gx_builder_open(&b, &o, NULL);
-    for (uint32_t d = 0; d < N_DOCS && st == GX_OK; ++d) {
-        char id[16], words[64], texts[N_ATTRIBUTES][32];
-        gx_attribute_value values[N_ATTRIBUTES];
-        uint32_t n = 0;
-        for (uint32_t a = 0; a < N_ATTRIBUTES; ++a) {
-            const int len = snprintf(texts[a], sizeof texts[a], "%llu", (unsigned long long)(d * factors[a]));
-            if (has_value(a, d))
-                values[n++] = (gx_attribute_value){a, texts[a], (size_t)len};
-        }
-        /* blocks of `late` end at the first document of a zone */
-        const size_t len = (size_t)sprintf(words, "every%s%s", d ? " late" : "", d % 3 ? "" : " third");
-        const gx_document x = {sizeof x, id, NULL, words, (size_t)sprintf(id, "d%u", d), 0, len, values, n};
-        st = gx_builder_add(b, &x, NULL);
+    char id[16], words[64], texts[N_ATTRIBUTES][32];
+    gx_attribute_value values[N_ATTRIBUTES];
+    uint32_t n = 0;
+    gx_error err = {0};
+    for (uint32_t a = 0; a < N_ATTRIBUTES; ++a) {
+        const int len = snprintf(texts[a], sizeof texts[a], "%llu", (unsigned long long)(d * factors[a]));
+        if (has_value(a, d))
+            values[n++] = (gx_attribute_value){a, texts[a], (size_t)len};
     }
-    st = st == GX_OK ? gx_builder_finish(b, NULL) : st;
-    gx_builder_abort(b);
-    return st;
+    /* blocks of `late` end at the first document of a zone */
+    const size_t len = (size_t)sprintf(words, "every%s%s", d ? " late" : "", d % 3 ? "" : " third");
+    const gx_document x = {sizeof x, id, NULL, words, (size_t)sprintf(id, "d%u", d), 0, len, values, n};
+    if (gx_builder_add(b, &x, &err) != GX_OK)
+        fail_msg("%s", err.text);
 }
+
+static cpu_collection made = {
+    .attributes = attributes, .n_attributes = N_ATTRIBUTES, .n_docs = N_DOCS, .add = add_document};
 
 static int open_all(void **state)
 {
-    gx_engine_options cpu = GX_ENGINE_OPTIONS;
-    cpu.kind = GX_ENGINE_CPU;
-    if (make_dir(state) != 0 || build(in_dir("index.gx")) != GX_OK)
+    if (open_cpu_collection(state, &made) != 0)
         return -1;
-    if (gx_index_open(&ix, in_dir("index.gx"), NULL, NULL) || gx_engine_open(&en, ix, &cpu, NULL))
-        return -1;
+    ix = made.ix;
+    en = made.en;
     for (uint32_t a = 0; a < N_ATTRIBUTES; ++a) {
         const gx_column_order *const o = gx_column_get_order(ix, &ix->columns[a]);
         if (!o || !o->zones)
@@ -69,9 +60,7 @@ static int open_all(void **state)
 
 static int close_all(void **state)
 {
-    gx_engine_close(en);
-    gx_index_close(ix);
-    return remove_dir(state);
+    return close_cpu_collection(state, &made);
 }
 
 /* Compare the answers of a query under a filter with those under a mask. Returns how many clauses were sure of some. */
