@@ -4,6 +4,8 @@
 #include <atomic>
 #include <chrono>
 #include <sched.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -218,6 +220,22 @@ static char *map_huge(size_t n, void **mapping)
     return aligned;
 }
 
+/* Copy without threads, through memory of our own: the host's memory may be pinned in part, by an engine that reads
+ * lists from it (payload_pin), and the runtime refuses to copy from such memory. */
+static cudaError_t copy_in_turn(const upload *u, char *device)
+{
+    if (u->n_pieces == 0)
+        return cudaSuccess;
+    char *const buffer = (char *)malloc(u->bytes < PIECE_BYTES ? u->bytes : PIECE_BYTES);
+    cudaError_t e = buffer ? cudaSuccess : cudaErrorMemoryAllocation;
+    for (size_t piece = 0; piece < u->n_pieces && e == cudaSuccess; ++piece) {
+        memcpy(buffer, u->host + piece * PIECE_BYTES, piece_bytes(u, piece));
+        e = cudaMemcpy(device + piece * PIECE_BYTES, buffer, piece_bytes(u, piece), cudaMemcpyHostToDevice);
+    }
+    free(buffer);
+    return e;
+}
+
 gx_status gx_device_upload(int number, void *device, const void *host, size_t bytes, gx_error *err)
 {
     upload u = {};
@@ -233,7 +251,7 @@ gx_status gx_device_upload(int number, void *device, const void *host, size_t by
         u.buffers = map_huge(u.n_buffers * PIECE_BYTES, &mapping);
     gx_threads *fillers = u.buffers ? gx_threads_start(want, 0, fill_buffers, &u) : NULL;
     if (e == cudaSuccess)
-        e = fillers ? pin_and_send(&u, (char *)device) : cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice);
+        e = fillers ? pin_and_send(&u, (char *)device) : copy_in_turn(&u, (char *)device);
     if (e == cudaSuccess && !fillers) /* a copy from pageable memory may return before it has arrived */
         e = cudaStreamSynchronize(0);
     u.stop = true;

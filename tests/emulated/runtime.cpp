@@ -291,14 +291,43 @@ cudaError_t cudaFreeHost(void *p)
     return cudaFree(p);
 }
 
-cudaError_t cudaHostRegister(void *, size_t, unsigned)
+/* Pages that are pinned where they are: [first byte, end). */
+static std::map<uintptr_t, uintptr_t> pinned_pages;
+
+/* How many bytes of [begin, end) are pinned. */
+static size_t pinned_within(uintptr_t begin, uintptr_t end)
 {
-    return cudaSuccess;
+    size_t n = 0;
+    for (const auto &range : pinned_pages) {
+        const uintptr_t first = std::max(begin, range.first), last = std::min(end, range.second);
+        n += first < last ? last - first : 0;
+    }
+    return n;
 }
 
-cudaError_t cudaHostUnregister(void *)
+/* As CUDA does, this refuses pages that are pinned already. */
+cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
 {
-    return cudaSuccess;
+    const lock held(all);
+    const uintptr_t begin = (uintptr_t)p, end = begin + bytes;
+    const bool good = bytes && pinned_within(begin, end) == 0;
+    if (good)
+        pinned_pages[begin] = end;
+    return check(good);
+}
+
+cudaError_t cudaHostUnregister(void *p)
+{
+    const lock held(all);
+    return check(pinned_pages.erase((uintptr_t)p) == 1);
+}
+
+/* As CUDA does, copies refuse a source of which a part is pinned and another is not. */
+static bool can_copy(const void *from, size_t bytes)
+{
+    const lock held(all);
+    const size_t n = pinned_within((uintptr_t)from, (uintptr_t)from + bytes);
+    return n == 0 || n == bytes;
 }
 
 cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned)
@@ -310,6 +339,8 @@ cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned)
 /* Does not wait for streams that do not block. */
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind)
 {
+    if (!can_copy(from, bytes))
+        return check(false);
     memcpy(to, from, bytes);
     return cudaSuccess;
 }
@@ -322,6 +353,8 @@ cudaError_t cudaMemset(void *p, int value, size_t bytes)
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t stream)
 {
+    if (!can_copy(from, bytes))
+        return check(false);
     emulated::enqueue(stream, [=] { memcpy(to, from, bytes); });
     return cudaSuccess;
 }

@@ -91,6 +91,7 @@ void a_limit_on_device_memory_holds_for_all_sessions_together(void **state);
 void answers_with_lists_in_host_memory_are_the_cpus(void **state);
 void an_index_larger_than_device_memory_is_searched_within_it(void **state);
 void a_pool_of_lists_is_shared_by_concurrent_sessions(void **state);
+void an_engine_opens_beside_one_that_has_pinned_the_lists(void **state);
 void lists_of_a_warming_log_are_there_before_the_first_query(void **state);
 void options_of_residency_out_of_range_are_refused(void **state);
 

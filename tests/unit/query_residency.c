@@ -317,6 +317,30 @@ void a_pool_of_lists_is_shared_by_concurrent_sessions(void **state)
     close_scene(&c);
 }
 
+/* The first engine pins the pages of the index file that its lists lie in; the first and the last of these pages hold
+ * bytes of other sections too, which the second engine copies. */
+void an_engine_opens_beside_one_that_has_pinned_the_lists(void **state)
+{
+    const engine_row *row = *state;
+    static scene c;
+    if (!has_gpu(row))
+        skip();
+    for (uint32_t i = 0; i < 4; ++i) {
+        open_scene(&c, test_seed() + 365 + i, 300 + 1500 * i, pick_codec(i));
+        const gx_engine_options eo = on_gpu(GX_RESIDENCY_GDSF, .5);
+        gx_engine *first = open_gpu(&c, row, &eo), *second = open_gpu(&c, row, &eo);
+        gx_session *s[] = {open_session(first), open_session(second)};
+        check(&c, s[0], &c.random, "the engine that pins");
+        check(&c, s[1], &c.random, "the engine beside it");
+        gx_session_close(s[0]);
+        gx_engine_close(first); /* the lists stay pinned */
+        check(&c, s[1], &c.random, "the engine that is left");
+        gx_session_close(s[1]);
+        gx_engine_close(second);
+        close_scene(&c);
+    }
+}
+
 /* A log of two terms, then queries of these and of others. */
 void lists_of_a_warming_log_are_there_before_the_first_query(void **state)
 {
