@@ -4,6 +4,7 @@
  *   gpuidx_corpora.h       documents from files
  *   gpuidx_files.h         index files checked, measured, written anew, imported and exported
  *   gpuidx_searching.h     filters, facets, snippets, explanations, relevance feedback, statistics of searches
+ *   gpuidx_answers.h       answers as JSON
  *   gpuidx_logs.h          query logs, histograms of latencies
  *   gpuidx_service.h       a service of both engines, and its model of what queries cost
  *   gpuidx_evaluation.h    replay, measures of effectiveness, comparisons, sweeps
@@ -17,6 +18,7 @@
 #define GPUIDX_ADVANCED_H
 
 #include "gpuidx.h"
+#include "gpuidx_answers.h"
 #include "gpuidx_collections.h"
 #include "gpuidx_corpora.h"
 #include "gpuidx_evaluation.h"

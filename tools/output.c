@@ -7,50 +7,17 @@
 #include "tools/cli.h"
 #include "tools/progress.h"
 
-enum { SNIPPET_WORDS = 30, LEFT = 6 };
+enum { LEFT = 6 };
 
 /* ---- bytes ---- */
-
-/* The length of the UTF-8 character at text[0, len), 0 if there is none that is valid. */
-static size_t utf8_length(const char *text, size_t len)
-{
-    const unsigned char *s = (const unsigned char *)text;
-    size_t n;
-    if (s[0] < 0x80)
-        return 1;
-    if (s[0] >= 0xc2 && s[0] <= 0xdf)
-        n = 2;
-    else if ((s[0] & 0xf0) == 0xe0)
-        n = 3;
-    else if (s[0] >= 0xf0 && s[0] <= 0xf4)
-        n = 4;
-    else
-        return 0;
-    if (n > len)
-        return 0;
-    for (size_t i = 1; i < n; ++i)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-        (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return n;
-}
-
-/* Whether the character is a C0 or C1 control or DEL, which a terminal might obey. */
-static bool is_control(const char *c, size_t n)
-{
-    const unsigned char *s = (const unsigned char *)c;
-    return (n == 1 && (s[0] < 0x20 || s[0] == 0x7f)) || (n == 2 && s[0] == 0xc2 && s[1] < 0xa0);
-}
 
 void out_put_clean(FILE *out, const char *text, size_t len)
 {
     for (size_t i = 0; i < len;) {
-        const size_t n = utf8_length(text + i, len - i);
+        const size_t n = gx_utf8_length(text + i, len - i);
         if (n == 0)
             fputs("\xef\xbf\xbd", out);
-        else if (is_control(text + i, n))
+        else if (gx_utf8_is_control(text + i, n))
             putc(' ', out);
         else
             fwrite(text + i, 1, n, out);
@@ -58,23 +25,20 @@ void out_put_clean(FILE *out, const char *text, size_t len)
     }
 }
 
+/* Write a text that the library has made, and free it. */
+static void put_text(FILE *out, gx_text *t)
+{
+    if (t->failed)
+        exit(cli_fail(GX_ENOMEM, "no memory for the output"));
+    fwrite(t->bytes, 1, t->len, out);
+    free(t->bytes);
+}
+
 void out_put_json(FILE *out, const char *text, size_t len)
 {
-    putc('"', out);
-    for (size_t i = 0; i < len;) {
-        const size_t n = utf8_length(text + i, len - i);
-        const unsigned char c = (unsigned char)text[i];
-        if (n == 0)
-            fputs("\\ufffd", out);
-        else if (c == '"' || c == '\\')
-            fprintf(out, "\\%c", c);
-        else if (is_control(text + i, n))
-            fprintf(out, "\\u%04x", n == 2 ? (unsigned char)text[i + 1] : c);
-        else
-            fwrite(text + i, 1, n, out);
-        i += n ? n : 1;
-    }
-    putc('"', out);
+    gx_text t = {0};
+    gx_text_add_json(&t, text, len);
+    put_text(out, &t);
 }
 
 /* Print a field of a format whose fields end at white space; blanks would split it. */
@@ -121,13 +85,13 @@ const char *out_score(char text[32], double score)
 static void put_trec(FILE *out, const out_answer *a)
 {
     char score[32];
-    for (uint32_t i = 0; i < a->n_hits; ++i) {
+    for (uint32_t i = 0; i < a->found.n_hits; ++i) {
         size_t len;
-        const char *id = gx_index_doc_id(a->ix, a->docids[i], &len);
-        put_word(out, a->qid, a->qid_len);
+        const char *id = gx_index_doc_id(a->found.ix, a->found.docids[i], &len);
+        put_word(out, a->found.qid, a->found.qid_len);
         fputs(" Q0 ", out);
         put_word(out, id, len);
-        fprintf(out, " %u %s ", i + 1, out_score(score, a->scores[i]));
+        fprintf(out, " %u %s ", i + 1, out_score(score, a->found.scores[i]));
         put_word(out, a->tag, strlen(a->tag));
         putc('\n', out);
     }
@@ -135,10 +99,10 @@ static void put_trec(FILE *out, const out_answer *a)
 
 static void put_tsv(FILE *out, const out_answer *a)
 {
-    for (uint32_t i = 0; i < a->n_hits; ++i) {
+    for (uint32_t i = 0; i < a->found.n_hits; ++i) {
         size_t len;
-        const char *id = gx_index_doc_id(a->ix, a->docids[i], &len);
-        put_field(out, a->qid, a->qid_len);
+        const char *id = gx_index_doc_id(a->found.ix, a->found.docids[i], &len);
+        put_field(out, a->found.qid, a->found.qid_len);
         putc('\t', out);
         put_field(out, id, len);
         fprintf(out, "\t%u\n", i + 1);
@@ -148,149 +112,30 @@ static void put_tsv(FILE *out, const out_answer *a)
 static void put_csv_answer(FILE *out, const out_answer *a)
 {
     char score[32];
-    for (uint32_t i = 0; i < a->n_hits; ++i) {
+    for (uint32_t i = 0; i < a->found.n_hits; ++i) {
         size_t id_len, title_len;
-        const char *id = gx_index_doc_id(a->ix, a->docids[i], &id_len);
-        const char *title = gx_index_doc_title(a->ix, a->docids[i], &title_len);
-        put_csv(out, a->qid, a->qid_len);
+        const char *id = gx_index_doc_id(a->found.ix, a->found.docids[i], &id_len);
+        const char *title = gx_index_doc_title(a->found.ix, a->found.docids[i], &title_len);
+        put_csv(out, a->found.qid, a->found.qid_len);
         fprintf(out, ",%u,", i + 1);
         put_csv(out, id, id_len);
-        fprintf(out, ",%s,", out_score(score, a->scores[i]));
+        fprintf(out, ",%s,", out_score(score, a->found.scores[i]));
         put_csv(out, title, title_len);
         putc('\n', out);
     }
 }
 
-static void put_json_explanation(FILE *out, const gx_explanation *e)
-{
-    char score[32];
-    fprintf(out,
-            ",\"explain\":{\"scorer\":\"%s\",\"formula\":\"%s\",\"k1\":%.7g,\"b\":%.7g,\"n_docs\":%llu,\"dl\":%u,"
-            "\"avgdl\":%.17g,\"k\":%.9g,\"exponent\":%d,\"sum\":%u,\"terms\":[",
-            e->preset, e->formula, e->k1, e->b, (unsigned long long)e->n_docs, e->dl, e->avgdl, e->K, e->exponent,
-            e->sum);
-    for (uint32_t i = 0; i < e->n_terms; ++i) {
-        const gx_explain_term *t = &e->terms[i];
-        fputs(i ? ",{\"term\":" : "{\"term\":", out);
-        out_put_json(out, t->term, t->term_len);
-        fprintf(
-            out,
-            ",\"qtf\":%.9g,\"df\":%llu,\"tf\":%u,\"idf\":%.17g,\"unit\":%.17g,\"weight\":%.17g,\"impact\":%u,"
-                "\"score\":%s}",
-            t->qtf, (unsigned long long)t->df, t->tf, t->idf, t->unit, t->weight, t->impact,
-            out_score(score, ldexp(t->impact, -e->exponent)));
-    }
-    fputs("]}", out);
-}
-
-static bool has_texts(const gx_index *ix)
-{
-    gx_index_stats stats = {.size = sizeof stats};
-    gx_index_get_quick_stats(ix, &stats);
-    return stats.texts;
-}
-
-/* The part of a stored text that is shown. *text is NULL where there is none. */
-static gx_status get_snippet(const out_answer *a, uint64_t docid, char **buf, size_t *cap, size_t *len,
-                             gx_snippet *snippet, gx_error *err)
-{
-    *len = 0;
-    if (!a->snippets || !has_texts(a->ix))
-        return GX_OK;
-    const gx_status st = gx_index_doc_text(a->ix, docid, buf, cap, len, err);
-    return st ? st : gx_highlighter_snippet(a->marks, *buf, *len, SNIPPET_WORDS, snippet, err);
-}
-
-/* A number as JSON has it; a float is what a filter reads. */
-static void put_json_bound(FILE *out, const char *name, const gx_facet_answer *f, int64_t number, double x)
-{
-    if (f->type == GX_ATTRIBUTE_FLOAT)
-        fprintf(out, "\"%s\":%.17g,", name, x);
-    else
-        fprintf(out, "\"%s\":%lld,", name, (long long)number);
-}
-
-static void put_json_facet(FILE *out, const gx_facet_answer *f)
-{
-    const bool numbers = f->type != GX_ATTRIBUTE_KEYWORD && f->type != GX_ATTRIBUTE_KEYWORDS;
-    fputs("{\"attribute\":", out);
-    out_put_json(out, f->name, f->name_len);
-    fprintf(out, ",\"type\":\"%s\",\"present\":%llu,\"missing\":%llu,\"n_groups\":%llu,\"groups\":[",
-            gx_attribute_type_name(f->type), (unsigned long long)f->n_present, (unsigned long long)f->n_missing,
-            (unsigned long long)f->n_groups);
-    for (uint32_t i = 0; i < f->n; ++i) {
-        const gx_facet_group *g = &f->groups[i];
-        fputs(i ? ",{\"value\":" : "{\"value\":", out);
-        out_put_json(out, g->text, g->len);
-        putc(',', out);
-        if (numbers) {
-            put_json_bound(out, "from", f, g->first, g->low);
-            put_json_bound(out, "to", f, g->last, g->high);
-        }
-        fprintf(out, "\"count\":%llu}", (unsigned long long)g->count);
-    }
-    fputs("]}", out);
-}
-
-static void put_json_facets(FILE *out, const out_answer *a)
-{
-    for (uint32_t i = 0; i < a->n_facets; ++i) {
-        fputs(i ? "," : ",\"facets\":[", out);
-        put_json_facet(out, gx_facets_get(a->facets, i));
-    }
-    fputs(a->n_facets ? "]" : "", out);
-}
-
 static gx_status put_jsonl(FILE *out, const out_answer *a, gx_error *err)
 {
-    char score[32], *buf = NULL;
-    size_t cap = 0;
-    gx_status st = GX_OK;
-    fputs("{\"schema\":1,\"qid\":", out);
-    out_put_json(out, a->qid, a->qid_len);
-    fputs(",\"query\":", out);
-    out_put_json(out, a->query, a->query_len);
-    fprintf(out, ",\"engine\":\"%s\",\"seconds\":%.6f", a->engine, a->seconds);
-    if (a->counted)
-        fprintf(out, ",\"matches\":%llu", (unsigned long long)a->n_matches);
-    put_json_facets(out, a);
-    for (uint32_t i = 0; i < gx_highlighter_n_unknown(a->marks); ++i) {
-        const char *term = gx_highlighter_unknown(a->marks, i);
-        fputs(i ? "," : ",\"unknown\":[", out);
-        out_put_json(out, term, strlen(term));
+    gx_text t = {0};
+    const gx_status st = gx_answer_write_json(&t, &a->found, err);
+    if (st) {
+        free(t.bytes);
+        return st;
     }
-    fputs(gx_highlighter_n_unknown(a->marks) ? "]" : "", out);
-    for (uint32_t i = 0; i < a->n_expanded; ++i) {
-        fputs(i ? ",{\"term\":" : ",\"expanded\":[{\"term\":", out);
-        out_put_json(out, a->expanded[i].term, a->expanded[i].len);
-        fprintf(out, ",\"weight\":%s}", out_score(score, a->expanded[i].weight));
-    }
-    fputs(a->n_expanded ? "],\"hits\":[" : ",\"hits\":[", out);
-    for (uint32_t i = 0; i < a->n_hits && st == GX_OK; ++i) {
-        size_t len, text_len;
-        gx_snippet snippet;
-        const char *id = gx_index_doc_id(a->ix, a->docids[i], &len);
-        fprintf(out, "%s{\"rank\":%u,\"docid\":%llu,\"id\":", i ? "," : "", i + 1,
-                (unsigned long long)a->docids[i]);
-        out_put_json(out, id, len);
-        fprintf(out, ",\"score\":%s", out_score(score, a->scores[i]));
-        const char *title = gx_index_doc_title(a->ix, a->docids[i], &len);
-        if (len) {
-            fputs(",\"title\":", out);
-            out_put_json(out, title, len);
-        }
-        st = get_snippet(a, a->docids[i], &buf, &cap, &text_len, &snippet, err);
-        if (st == GX_OK && text_len) {
-            fputs(",\"snippet\":", out);
-            out_put_json(out, buf + snippet.begin, snippet.end - snippet.begin);
-        }
-        if (a->explanations)
-            put_json_explanation(out, &a->explanations[i]);
-        putc('}', out);
-    }
-    fputs("]}\n", out);
-    free(buf);
-    return st;
+    gx_text_add(&t, "\n", 1);
+    put_text(out, &t);
+    return GX_OK;
 }
 
 /* ---- for people ---- */
@@ -421,14 +266,15 @@ static void put_human_facet(FILE *out, const gx_facet_answer *f)
 static void put_human_summary(FILE *out, const out_answer *a)
 {
     fputs(cli_paint(out, CLI_DIM), out);
-    if (a->counted)
-        fprintf(out, "%s %s", show_count(a->n_matches), a->n_matches == 1 ? "match" : "matches");
+    if (a->found.counted)
+        fprintf(out, "%s %s", show_count(a->found.n_matches), a->found.n_matches == 1 ? "match" : "matches");
     else
-        fprintf(out, "%s %s", show_count(a->n_hits), a->n_hits == 1 ? "result" : "results");
-    if (a->timing && a->seconds < 1)
-        fprintf(out, " in %.2f ms on the %s", a->seconds * 1e3, strcmp(a->engine, "gpu") == 0 ? "GPU" : "CPU");
+        fprintf(out, "%s %s", show_count(a->found.n_hits), a->found.n_hits == 1 ? "result" : "results");
+    if (a->timing && a->found.seconds < 1)
+        fprintf(out, " in %.2f ms on the %s", a->found.seconds * 1e3,
+                strcmp(a->found.engine, "gpu") == 0 ? "GPU" : "CPU");
     else if (a->timing)
-        fprintf(out, " in %.2f s on the %s", a->seconds, strcmp(a->engine, "gpu") == 0 ? "GPU" : "CPU");
+        fprintf(out, " in %.2f s on the %s", a->found.seconds, strcmp(a->found.engine, "gpu") == 0 ? "GPU" : "CPU");
     fprintf(out, "%s\n", cli_paint(out, CLI_PLAIN));
 }
 
@@ -449,30 +295,37 @@ static gx_status put_human(FILE *out, const out_answer *a, gx_error *err)
     char *buf = NULL;
     size_t cap = 0;
     gx_status st = GX_OK;
-    for (uint32_t i = 0; i < a->n_hits && st == GX_OK && !(a->stop && a->stop(NULL)); ++i) {
+    for (uint32_t i = 0; i < a->found.n_hits && st == GX_OK && !(a->stop && a->stop(NULL)); ++i) {
         size_t id_len, title_len, text_len;
         gx_snippet snippet;
-        const char *id = gx_index_doc_id(a->ix, a->docids[i], &id_len);
-        const char *title = gx_index_doc_title(a->ix, a->docids[i], &title_len);
-        fprintf(out, "%3u.  %s%.4f%s  %s", i + 1, cli_paint(out, CLI_DIM), a->scores[i], cli_paint(out, CLI_PLAIN),
-                cli_paint(out, CLI_GREEN));
+        const char *id = gx_index_doc_id(a->found.ix, a->found.docids[i], &id_len);
+        const char *title = gx_index_doc_title(a->found.ix, a->found.docids[i], &title_len);
+        fprintf(out, "%3u.  %s%.4f%s  %s", i + 1, cli_paint(out, CLI_DIM), a->found.scores[i],
+                cli_paint(out, CLI_PLAIN), cli_paint(out, CLI_GREEN));
         out_put_clean(out, id, id_len);
         fputs(cli_paint(out, CLI_PLAIN), out);
         if (title_len)
-            put_title(out, a->marks, title, title_len);
+            put_title(out, a->found.marks, title, title_len);
         putc('\n', out);
-        st = get_snippet(a, a->docids[i], &buf, &cap, &text_len, &snippet, err);
+        st = gx_answer_snippet(&a->found, a->found.docids[i], &buf, &cap, &text_len, &snippet, err);
         if (st == GX_OK && text_len && snippet.end > snippet.begin)
             put_snippet(out, buf, text_len, &snippet);
-        if (a->explanations)
-            out_put_explanation(out, &a->explanations[i], "      ");
+        if (a->found.explanations)
+            out_put_explanation(out, &a->found.explanations[i], "      ");
     }
     free(buf);
-    for (uint32_t i = 0; i < a->n_facets && st == GX_OK; ++i)
-        put_human_facet(out, gx_facets_get(a->facets, i));
+    for (uint32_t i = 0; i < a->found.n_facets && st == GX_OK; ++i)
+        put_human_facet(out, gx_facets_get(a->found.facets, i));
     if (st == GX_OK)
         put_human_summary(out, a);
     return st;
+}
+
+static bool has_texts(const gx_index *ix)
+{
+    gx_index_stats stats = {.size = sizeof stats};
+    gx_index_get_quick_stats(ix, &stats);
+    return stats.texts;
 }
 
 gx_status out_put_document(FILE *out, const gx_index *ix, uint64_t docid, gx_error *err)

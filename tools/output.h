@@ -20,26 +20,10 @@
 typedef enum out_format { OUT_HUMAN, OUT_TREC, OUT_TSV, OUT_JSONL, OUT_CSV } out_format;
 
 typedef struct out_answer {
-    const gx_index *ix;
-    const char *qid, *query; /* bytes of any kind; human shows neither */
-    size_t qid_len, query_len;
-    uint32_t n_hits;
-    const uint64_t *docids; /* [n_hits] */
-    const double *scores;   /* [n_hits] */
-    bool counted;           /* n_matches is known */
-    uint64_t n_matches;
-    const gx_facets *facets; /* n_facets of them: human and jsonl show */
-    uint32_t n_facets;
-    double seconds;
-    bool timing;                      /* human: show the time */
-    const char *engine;               /* "cpu" or "gpu" */
-    const char *tag;                  /* trec: the run's name */
-    gx_highlighter *marks;            /* of the query: human and jsonl need it */
-    bool snippets;                    /* show them */
-    bool (*stop)(void *user);         /* asked before each result: true ends the answer there. Or NULL */
-    const gx_weighted_term *expanded; /* [n_expanded] the query's terms where it was expanded, or NULL: jsonl shows */
-    uint32_t n_expanded;
-    const gx_explanation *explanations; /* [n_hits], or NULL: human and jsonl show why each hit has its score */
+    gx_answer found;          /* with marks for human and jsonl; human shows neither qid nor query */
+    bool timing;              /* human: show the time */
+    const char *tag;          /* trec: the run's name */
+    bool (*stop)(void *user); /* human: asked before each result: true ends the answer there. Or NULL */
 } out_answer;
 
 /* csv's head line. The other formats have none. */

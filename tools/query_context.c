@@ -258,24 +258,25 @@ static int print(ask *k, out_answer *answer)
     gx_error err = {0};
     gx_explanation *explanations = NULL;
     int code = 0;
-    if (k->explain && (code = explain_hits(k, answer->n_hits, &explanations)) == 0)
-        answer->explanations = explanations;
+    if (k->explain && (code = explain_hits(k, answer->found.n_hits, &explanations)) == 0)
+        answer->found.explanations = explanations;
     if (code == 0 && k->format == OUT_HUMAN && k->name_queries) {
         fprintf(stdout, "%s%s", k->n_asked > 1 ? "\n" : "", cli_paint(stdout, CLI_UNDERLINE));
-        out_put_clean(stdout, answer->query, answer->query_len);
+        out_put_clean(stdout, answer->found.query, answer->found.query_len);
         fprintf(stdout, "%s\n", cli_paint(stdout, CLI_PLAIN));
     }
     /* a result takes a line, four with its snippet, an explanation five: about */
-    pager p = code == 0 && k->format == OUT_HUMAN ? pager_begin((uint64_t)answer->n_hits * (k->explain        ? 5
-                                                                                            : has_snippets(k) ? 4
-                                                                                                              : 1) +
-                                                                2)
-                                                  : (pager){0};
+    pager p = code == 0 && k->format == OUT_HUMAN
+                  ? pager_begin((uint64_t)answer->found.n_hits * (k->explain        ? 5
+                                                                  : has_snippets(k) ? 4
+                                                                                    : 1) +
+                                2)
+                  : (pager){0};
     if (code == 0 && out_put_answer(stdout, k->format, answer, &err))
         code = cli_fail_error(&err);
     pager_end(&p);
     cli_flush(); /* whoever asks through a pipe may wait for it */
-    for (uint32_t i = 0; explanations && i < answer->n_hits; ++i)
+    for (uint32_t i = 0; explanations && i < answer->found.n_hits; ++i)
         gx_explanation_free(&explanations[i]);
     free(explanations);
     return code;
@@ -411,26 +412,29 @@ static int print_findings(ask *k, const findings *f, const gx_query *asked, cons
 {
     gx_error err = {0};
     out_answer answer = {
-        .ix = k->ix,
-        .qid = qid,
-        .qid_len = qid_len,
-        .query = asked->text,
-        .query_len = asked->len,
-        .n_hits = n_hits,
-        .docids = k->docids,
-        .scores = k->scores,
-        .counted = f->rich,
-        .n_matches = f->facets ? gx_facets_n_matches(f->facets) : f->n_matches,
-        .facets = f->facets,
-        .n_facets = f->faceted ? k->facets.n : 0,
-        .seconds = f->seconds,
+        .found =
+            {
+                .ix = k->ix,
+                .qid = qid,
+                .qid_len = qid_len,
+                .query = asked->text,
+                .query_len = asked->len,
+                .n_hits = n_hits,
+                .docids = k->docids,
+                .scores = k->scores,
+                .counted = f->rich,
+                .n_matches = f->facets ? gx_facets_n_matches(f->facets) : f->n_matches,
+                .facets = f->facets,
+                .n_facets = f->faceted ? k->facets.n : 0,
+                .seconds = f->seconds,
+                .engine = ask_engine_name(k),
+                .marks = f->marks,
+                .snippets = k->snippets,
+                .expanded = k->expanded,
+                .n_expanded = k->n_expanded,
+            },
         .timing = k->timing,
-        .engine = ask_engine_name(k),
         .tag = k->tag,
-        .marks = f->marks,
-        .snippets = k->snippets,
-        .expanded = k->expanded,
-        .n_expanded = k->n_expanded,
         .stop = k->stop,
     };
     if (!k->told_fallback && cli_gpu_failed(k->en, &err)) {

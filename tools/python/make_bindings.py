@@ -49,7 +49,7 @@ def declarations(text, numbers):
             lines.append('#define %s %d' % (constant.group(1), value))
         elif not re.match(r'\s*#', line):
             lines.append(line)
-    text = re.sub(r'\bGX_API\b', '', '\n'.join(lines))
+    text = re.sub(r'\bGX_API\b|__attribute__\(\(format\([^)]*\)\)\)', '', '\n'.join(lines))
     enums = {}
     for body in re.findall(r'\benum\b[^{;]*\{([^}]*)\}', text):
         value = -1
