@@ -337,7 +337,7 @@ static const cli_flag flags[] = {
      .min = 1},
     {"rate", 0, CLI_NUMBER, "Q/S", NULL,
      "send queries at this rate, whether or not earlier ones are answered; latency counts from when each was due",
-     .min = 1e-3, .max = 1e9},
+     .min = 1e-6, .max = 1e9},
     {"arrivals", 0, CLI_CHOICE, "fixed|poisson|trace", "fixed",
      "how the queries of `--rate` follow each other: at equal distances, at random as those of many independent users "
      "do, or at the times of `--trace`"},
@@ -346,7 +346,7 @@ static const cli_flag flags[] = {
      "`--rate` the times are stretched to this rate"},
     {"seed", 0, CLI_COUNT, "N", "1", "the seed of `--arrivals=poisson`; the same seed gives the same times"},
     {"deadline", 0, CLI_NUMBER, "MS", NULL,
-     "count the queries whose latency is more than `MS` milliseconds. They are answered all the same", .min = 1e-3,
+     "count the queries whose latency is more than `MS` milliseconds. They are answered all the same", .min = 1e-6,
      .max = 1e9},
     {"run", 'o', CLI_TEXT, "FILE", NULL, "write the answers as a TREC run; `-` is standard output"},
     {"run-tag", 0, CLI_TEXT, "NAME", "gpuidx", "the run's last column"},

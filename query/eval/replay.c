@@ -1,5 +1,6 @@
 /* replay.c: a replay's threads and passes. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -333,7 +334,7 @@ gx_status gx_replay(gx_engine *en, const gx_replay_options *given, gx_replay_rep
     if (st != GX_OK)
         return st;
     r.open_loop = opt->rate > 0 || opt->arrivals != GX_ARRIVALS_FIXED;
-    r.deadline = opt->deadline * 1e9 < 1e18 ? (uint64_t)(opt->deadline * 1e9) : UINT64_MAX;
+    r.deadline = opt->deadline * 1e9 < 1e18 ? (uint64_t)ceil(opt->deadline * 1e9) : UINT64_MAX;
     memset(out, 0, sizeof *out);
     if ((st = keep_log(&r, err)) != GX_OK) {
         gx_arrivals_close(&r.arrivals);

@@ -472,11 +472,13 @@ assert p["bitmaps"]["encoding"] == "range" and p["bitmaps"]["bins"] == 5 and p["
 @test "progress is drawn on a terminal, after a second, and nowhere else" {
     mkfifo pipe
     feed() { for i in $(seq 20); do echo "apple $i"; sleep 0.1; done; }
-    feed >pipe &
+    # the input ends once the progress is seen
+    { until [ -e seen ]; do echo apple; sleep 0.1; done; } >pipe 3>&- &
     python3 "$HERE/terminal.py" "$GPUIDX" build -f plain pipe -o x.gx <<'END'
 see documents,
 see MB/s
-see 20 documents
+make seen
+see 1 term,
 exit 0
 END
     feed | "$GPUIDX" build -f plain - -o y.gx 2>said

@@ -96,7 +96,7 @@ for x, j, *ys in zip(whole["rows"], joined["rows"], *(p["rows"] for p in parts))
         assert x["blocks_decoded"] == x["blocks"] and abs(x["bytes_read"] - total("bytes_read")) < 1e-3, (x, ys)
     if x["op"] == "or" or (x["op"] == "and-or" and x["k"] == 50): # an AND reads no part that lacks a word
         assert abs(j["postings"] - x["postings"]) < 1e-6, (x, j)
-    assert x["fixed_us"] > 0, x'
+    assert x["fixed_us"] >= 0, x'
     # the same, by the statistics of the terms
     printf '%s\n' 'compression' >q
     bench "$C" q >whole.json

@@ -51,7 +51,7 @@ o = json.load(open("report.json"))
 assert o["schema"] == 1 and o["queries"] == 12 and o["log"]["queries"] == 4 and o["log"]["empty"] == 1
 assert o["queries_without_results"] == 6 and o["engine"]["kind"] == "cpu" and o["options"]["batch"] == 2
 l = o["latency_us"]
-assert l["of"] == "batch" and 0 < l["min"] <= l["p50"] <= l["p90"] <= l["p95"] <= l["p99"] <= l["p99.9"] <= l["max"]
+assert l["of"] == "batch" and 0 <= l["min"] <= l["p50"] <= l["p90"] <= l["p95"] <= l["p99"] <= l["p99.9"] <= l["max"]
 assert o["queries_per_second"] > 0 and o["work"]["postings"] > 0
 assert o["verify"]["queries"] == 4 and o["verify"]["exhaustive_differs"] == 0'
 }
@@ -179,28 +179,26 @@ END
 
 @test "an interrupt ends a wait for the next query" {
     yes 'skipping blocks compression' | head -n 20 >many
-    SECONDS=0
-    interrupt INT replay -q --engine=cpu "$TINY" many --rate 0.002 -j 2 --run many.run
+    interrupt INT replay -q --engine=cpu "$TINY" many --rate 1e-6 -j 2 --run many.run # the next is due after 11 days
     exits 130
-    [ $SECONDS -le 200 ] # the next query is due after 500
     complains interrupted
     [ -z "$(ls | grep run)" ]
 }
 
 @test "queries arrive at random or by a trace, and late ones are counted" {
     yes 'skipping blocks compression' | head -n 20 >many
-    ask replay --engine=cpu "$TINY" many --rate 1000 --arrivals=poisson --seed 7 --deadline 0.001 --report r.json
+    ask replay --engine=cpu "$TINY" many --rate 1000 --arrivals=poisson --seed 7 --deadline 0.000001 --report r.json
     exits 0
     says '1000 queries/s offered by a Poisson process of seed 7'
-    says '20 queries later than the deadline'
+    says '20 queries later than the deadline' # no processor answers within a nanosecond
     grep -q '"late": 20' r.json
     grep -q '"arrivals": "poisson"' r.json
     grep -q '"seed": 7' r.json
     seq 101 120 | sed 's/^/0./' >trace
-    ask replay --engine=cpu "$TINY" many --arrivals=trace --trace trace --deadline 600000
+    ask replay --engine=cpu "$TINY" many --arrivals=trace --trace trace --deadline 1e9
     exits 0
     says 'queries arrive at the times of trace'
-    says '0 queries later than the deadline of 600 s'
+    says '0 queries later than the deadline of'
     head -n 19 trace >short
     ask replay --engine=cpu "$TINY" many --arrivals=trace --trace short --run many.run
     exits 3

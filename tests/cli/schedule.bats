@@ -30,7 +30,7 @@ END
 import json, sys
 r = json.load(sys.stdin)
 assert r["fitted_queries"] == 4 and r["held_out_queries"] == 4 and r["relative_errors"]["gpu_batch"]["held_out"] is None
-assert r["relative_errors"]["cpu"]["held_out"]["costs"] > 0' <.stdout
+assert r["relative_errors"]["cpu"]["held_out"]["costs"] >= 0' <.stdout
 }
 
 @test "a profile goes beside the index, or into the cache folder where that cannot be" {
@@ -213,9 +213,9 @@ r = json.load(sys.stdin)["rates"]
 rates = [p["rate"] for p in r]
 assert rates[0] == 1000 and rates[1] in (1000, 1500) and r[-1]["queries"] == 500, r
 assert any(abs(rates[-1] - 0.9 * rate) < 1 for rate in rates[:-1]), r' <.stdout
-    ask bench schedule -q "$TINY" log --engines=cpu --within=0.001 --seconds=0.05 --most-rate=1000 --json
+    ask bench schedule -q "$TINY" log --engines=cpu --within=0.000001 --seconds=0.05 --most-rate=1000 --json
     exits 0
-    complains 'not even the least rate is carried within 0.001 ms'
+    complains 'not even the least rate is carried within 1e-06 ms' # by no processor
     python3 -c 'import json, sys; json.load(sys.stdin)' <.stdout
 }
 

@@ -337,7 +337,7 @@ END
     "$GPUIDX" build -q --analyzer=whitespace slow.tsv -o slow.gx
     query=$(seq -f 't%g' 0 199 | tr '\n' ' ')
     talk --prune=off -k 1 slow.gx <<END
-until cancelled after 20 type $query / keys C-c
+until cancelled after 100 type $query / keys C-c
 see gpuidx>
 type t1
 see 30,000 matches

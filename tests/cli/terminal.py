@@ -6,10 +6,11 @@
     type TEXT       and return
     keys TEXT       without return; C-c, C-d, C-r, UP and TAB are keys, the rest is typed as it is
     pause SECONDS
+    make FILE       make an empty file, which others wait for
     unseen TEXT     the program has not shown it so far
     size COLUMNS    make the window that wide
-    until TEXT N type TEXT2 / keys TEXT3    up to N times: type, pause a moment (50 ms, less, then more),
-                    keys; until the program shows TEXT
+    until TEXT N type QUERY / keys TEXT2    up to N times: type, pause for a part of the time that the query took
+                    when it was last let through, keys; until the program shows TEXT
     exit CODE       wait for its end
     END
 
@@ -106,12 +107,19 @@ def main():
             t.resize(int(rest))
         elif word == "pause":
             time.sleep(float(rest))
+        elif word == "make":
+            open(rest, "x").close()
         elif word == "until":
             text, n, typed, pressed = re.match(r"(.*) (\d+) type (.*) / keys (.*)", rest).groups()
             for i in range(int(n)):
+                took = re.findall(r"matches in ([0-9.]+) (s|ms|us) ", t.all)
                 t.see("gpuidx> ")
                 t.write(typed.encode() + b"\r")
-                time.sleep(0.05 * 2.0 ** (0, -1, -2, -3, -4, 1, 2, 3, 4, 5)[i % 10]) # the search may be fast
+                if not i:
+                    t.see("matches in ")
+                    continue
+                unit = {"s": 1, "ms": 1e-3, "us": 1e-6}[took[-1][1]]
+                time.sleep(float(took[-1][0]) * unit * (0.5, 0.8, 0.2, 1, 0.05, 1.5, 3, 0)[i % 8])
                 t.write(keys(pressed))
                 if t.see(text, 3):
                     break

@@ -190,9 +190,8 @@ void a_busy_session_does_not_starve_others(void **state)
     eo.linger_us = 1000000;
     assert_int_equal(gx_engine_open(&f.en, f.ix, &eo, &err), GX_OK);
     assert_int_equal(gx_session_open(&r.s, f.en, &err), GX_OK);
-    r.end = time(NULL) + (timed ? 60 : 5);
+    r.end = time(NULL) + (timed ? 1200 : 5);
     assert_int_equal(pthread_create(&r.thread, NULL, search_repeatedly, &r), 0);
-    const time_t begin = time(NULL);
     gx_status st = GX_OK;
     for (uint32_t turn = 0, turns = timed ? 40 : 6; turn < turns && st == GX_OK; ++turn) {
         uint32_t docids[20], n_hits[2];
@@ -208,15 +207,15 @@ void a_busy_session_does_not_starve_others(void **state)
             st = gx_search(s, two, 1 + turn % 2, &opt, &out, &err);
         gx_session_close(s);
     }
-    const double seconds = difftime(time(NULL), begin);
+    const bool gave_up = time(NULL) >= r.end;
     __atomic_store_n(&r.stop, 1u, __ATOMIC_RELAXED);
     pthread_join(r.thread, NULL);
     if (st != GX_OK)
         fail_msg("%s: %s", row->name, err.text);
     assert_int_equal(r.st, GX_OK);
     assert_true(r.n > 0 || row->kind == GX_ENGINE_CPU); /* which may be done before the thread begins */
-    if (timed && seconds > 30)
-        fail_msg("%s: the others took %.0f s", row->name, seconds);
+    if (timed && gave_up)
+        fail_msg("%s: the others had no turn before it ended", row->name);
     gx_session_close(r.s);
     close_collection(&f);
 }

@@ -1,5 +1,6 @@
 #include "index/build/builder.h"
 
+#include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -225,44 +226,64 @@ static void check_all_found(const gx_index *ix, const char *known, uint32_t n, c
     assert_in_range(n_found, 15000, 30000); /* two thirds of 33,000 */
 }
 
+/* The seconds of processor time to look n terms up in ix, which has all of them if `has`. */
+static double look_up(const gx_index *ix, const char *terms, uint32_t n, bool has)
+{
+    const double t = cpu_seconds();
+    for (uint32_t i = 0; i < n; ++i) {
+        const char *bytes = terms + (size_t)i * TERM;
+        const uint32_t id = gx_index_find_term(ix, bytes, TERM - 1);
+        assert_int_equal(id != UINT32_MAX, has);
+        if (has) {
+            size_t len;
+            const char *term = gx_strings_get(&ix->terms, id, &len);
+            assert_int_equal(len, TERM - 1);
+            assert_memory_equal(term, bytes, len);
+        }
+    }
+    return cpu_seconds() - t;
+}
+
 /* The time of a build, and of looking up terms that the index has and has not, does not grow with
- * the square of terms whose hashes begin at a few slots. */
+ * the square of terms whose hashes begin at a few slots: it is some times that of other terms, where the square would
+ * be a thousand times. In some turn no other work of the machine blurs that. */
 static void terms_that_collide_take_no_longer(void **state)
 {
     (void)state;
-    enum { N = 60000, UNKNOWN = 10000 };
-    const char *path = in_dir("collide.gx");
+    enum { N = 60000, UNKNOWN = 10000, MOST_TURNS = 20 };
+    const char *path = in_dir("collide.gx"), *plain = in_dir("plain.gx");
     char *text = malloc((size_t)N * TERM + 1), *unknown = malloc((size_t)UNKNOWN * TERM + 1);
-    assert_true(text && unknown);
-    for (uint32_t i = 0; i < N; ++i)
-        spell(i, text + (size_t)i * TERM);
-    text[(size_t)N * TERM] = 0;
-    const double ordinary = build_text(path, text);
+    char *others = malloc((size_t)(N + UNKNOWN) * TERM + 1);
+    assert_true(text && unknown && others);
+    for (uint32_t i = 0; i < N + UNKNOWN; ++i)
+        spell(i, others + (size_t)i * TERM);
+    others[(size_t)N * TERM - 1] = 0; /* the build reads the first N */
     spell_colliding(spell_colliding(0, N, 131071, 64, text), UNKNOWN, 131071, 64, unknown);
-    const double colliding = build_text(path, text);
-    if (colliding > 8 * ordinary + 0.5)
-        fail_msg("terms that collide take %.2f s to index, others %.2f s", colliding, ordinary);
-    gx_index *ix = open_index(path);
-    assert_int_equal(ix->n_terms, N);
-    const double t = cpu_seconds();
-    for (uint32_t i = 0; i < N; i += 7) {
-        size_t len;
-        const uint32_t id = gx_index_find_term(ix, text + (size_t)i * TERM, TERM - 1);
-        assert_in_range(id, 0, N - 1);
-        const char *term = gx_strings_get(&ix->terms, id, &len);
-        assert_int_equal(len, TERM - 1);
-        assert_memory_equal(term, text + (size_t)i * TERM, len);
+    double build = INFINITY, find = INFINITY, miss = INFINITY; /* times the ordinary */
+    gx_index *ix = NULL;
+    for (int turn = 0; turn < MOST_TURNS && !(build < 20 && find < 100 && miss < 100); ++turn) {
+        gx_index_close(ix);
+        const double ordinary = build_text(plain, others);
+        build = fmin(build, build_text(path, text) / ordinary);
+        gx_index *usual = open_index(plain);
+        ix = open_index(path);
+        assert_int_equal(ix->n_terms, N);
+        assert_int_equal(usual->n_terms, N);
+        const double found = look_up(usual, others, N, true);
+        const double missed = look_up(usual, others + (size_t)N * TERM, UNKNOWN, false);
+        find = fmin(find, look_up(ix, text, N, true) / found);
+        miss = fmin(miss, look_up(ix, unknown, UNKNOWN, false) / missed);
+        gx_index_close(usual);
     }
-    for (uint32_t i = 0; i < UNKNOWN; ++i)
-        assert_int_equal(gx_index_find_term(ix, unknown + (size_t)i * TERM, TERM - 1), UINT32_MAX);
-    const double took = cpu_seconds() - t;
-    if (took > 0.5)
-        fail_msg("looking terms up that collide takes %.2f s", took);
+    print_message("terms that collide take %.1f times as long to index, %.1f and %.1f to look up\n", build, find, miss);
+    assert_true(build < 20 && find < 100 && miss < 100);
     check_all_found(ix, text, N, unknown, UNKNOWN);
     gx_index_close(ix);
     unlink(path);
+    unlink(plain);
     free(text);
     free(unknown);
+    free(others);
 }
 
 static void documents_become_an_index(void **state)

@@ -677,7 +677,7 @@ static void a_gpu_that_hangs_is_left_and_used_again_when_it_answers(void **state
             atomic_store(&gate, false);
         uint32_t n_told = 0, n_fell = 0;
         for (uint32_t i = 0; i < N; ++i) {
-            assert_int_equal(gx_ticket_wait(tickets[i], 60, &a), GX_OK);
+            assert_int_equal(gx_ticket_wait(tickets[i], LONG_ENOUGH, &a), GX_OK);
             if (!by_cpu && a.status == GX_ECUDA && strstr(a.error, "has not answered within 0.02 s"))
                 ++n_told;
             else
@@ -1077,7 +1077,7 @@ static void a_thousand_faults_change_no_answer_and_lose_none(void **state)
     char *one = slurp(opt.run_path);
     uint64_t n = 0, n_hung = 0;
     const unsigned n_before = count_threads();
-    for (int pass = 0; pass < 100 && n < 1000; ++pass) {
+    for (int pass = 0; pass < 1000 && (n < 1000 || !n_hung); ++pass) {
         opt.run_path = in_dir("two.run");
         opt.runs = 10;
         replay_with("lost,memory,lost,hung,every=2,most=1000,seconds=0.005", &opt, r);

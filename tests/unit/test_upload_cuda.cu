@@ -43,7 +43,7 @@ static void what_is_copied_arrives_whatever_its_length(void **state)
     double seconds = 0;
     unsigned char byte = 1;
     assert_int_equal(gx_device_upload_time(0, &byte, 1, &seconds, &err), GX_OK);
-    assert_true(seconds > 0);
+    assert_true(seconds >= 0);
 }
 
 int main(void)

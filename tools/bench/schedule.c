@@ -325,7 +325,7 @@ static const cli_flag flags[] = {
     {"within", 0, CLI_NUMBER, "MS", NULL,
      "instead, search for the greatest rate that each carries with a 99th percentile of so much; then offer nine "
      "tenths of it, and count late queries among `--queries`",
-     .min = 1e-3, .max = 1e6},
+     .min = 1e-6, .max = 1e6},
     {"queries", 0, CLI_COUNT, "N", "20000", "queries of a simulated run, or at nine tenths of what is carried",
      .min = 100, .max = 10000000},
     {"deadline", 0, CLI_NUMBER, "MS", "500", "a run ends with the first query that takes longer", .min = 1e-3,
