@@ -239,8 +239,8 @@ static int run(const cli_args *a)
 static const cli_flag flags[] = {
     {"output", 'o', CLI_TEXT, "FILE", NULL,
      "where the profile goes; `-` is standard output. Without this flag it is `INDEX.profile`, or, where that folder "
-     "cannot be written, a file named by the index's UUID in `$XDG_CACHE_HOME/gpuidx` or `~/.cache/gpuidx`. Searches "
-     "with `--engine=hybrid` look in these places"},
+     "cannot be written, a file named by the index's UUID in `$XDG_CACHE_HOME/gpuidx` or `~/.cache/gpuidx`. `query` "
+     "and `replay` with `--engine=hybrid` look in these places"},
     {"force", 0, CLI_SWITCH, NULL, NULL, "replace a profile or a report that exists"},
     {"queries", 'n', CLI_COUNT, "N", "3000", "most queries that are taken of a log, from its beginning", .min = 1,
      .max = 1 << 20},

@@ -57,7 +57,7 @@ typedef struct cli_flag {
     cli_kind kind;
     const char *arg;  /* metavariable ("FILE"), or a choice's words; NULL for a switch */
     const char *def;  /* what holds when it is not given, in the form that a person would type; NULL: nothing */
-    const char *help; /* begins in lower case, no full stop; the default is added by the machine */
+    const char *help; /* begins in lower case, no full stop at its end: that or the default is added */
     double min, max;
     const char *bare; /* the value of --name alone, where that is allowed: another one then needs "=". Or NULL */
 } cli_flag;

@@ -39,7 +39,7 @@ static const cli_section sections[] = {
      "or are copied where it lies on another file system. Their documents keep the order of the command line.\n"
      "\n"
      "A file has at most 4,294,967,294 documents, a collection any number of them: 4,096 files. One of more documents "
-     "than a file can have cannot become one file (`recode`, `merge --all`, `--join=always`, exports of lists)."},
+     "than a file can have cannot become one file (`recode`, `merge --policy=all`, `query --join=always`, exports of lists)."},
     {"With Slurm",
      "Each task of an array builds an index of its share of the files; a job that waits for the array collects them:\n"
      "\n"
@@ -54,7 +54,7 @@ static const cli_section sections[] = {
      "  sbatch --dependency=afterok:$job \\\n"
      "    --wrap 'gpuidx collect parts/*.gx -o corpus.collection'\n"
      "\n"
-     "A task that failed leaves no file; run it again alone with `--array=7`."},
+     "A task that failed leaves no file; run it again alone: `sbatch --array=7 build.sh`."},
     {NULL},
 };
 

@@ -73,7 +73,7 @@ static const cli_flag flags[] = {
 };
 
 static const cli_section examples[] = {
-    {"gpuidx devices", "What `--engine=gpu` and `--devices` can choose from."},
+    {"gpuidx devices", "What `query --engine=gpu` and `replay --devices` can choose from."},
     {NULL},
 };
 
@@ -82,7 +82,7 @@ const cli_command cmd_devices = {
     .summary = "list the GPUs, and say why one cannot be used",
     .synopsis = "[OPTIONS]",
     .description =
-        "Lists the GPUs that CUDA sees: for each the number by which `--device` chooses it, its name, its "
+        "Lists the GPUs that CUDA sees: for each the number by which `query --device` chooses it, its name, its "
         "memory, and whether gpuidx can use it, or why not. Where there is none, the reason is printed, and the "
         "exit code is 0 all the same unless `--require` is given: everything works on the CPU, too.",
     .examples = examples,

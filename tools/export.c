@@ -106,7 +106,7 @@ static const cli_section sections[] = {
                 "new files that could be read."},
     {"Attributes",
      "Neither format holds attributes; `--attributes` writes them to a file of their own. The first line names the "
-     "columns, `id` and each attribute with its type and what else `--attr` takes; then comes a line a document:\n"
+     "columns, `id` and each attribute with its type and what else `build --attr` takes; then comes a line a document:\n"
      "\n"
      "  id<TAB>year:int<TAB>price:float:bitmaps=range:bins=25<TAB>tags:keywords\n"
      "  doc7<TAB>2019<TAB>3.5<TAB>red,blue\n"

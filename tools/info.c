@@ -361,7 +361,7 @@ const cli_command cmd_info = {
         "was made into terms, which attributes it keeps, and how many bytes each section of the file and each "
         "codec takes. A posting is the number of a document and how often that document contains a term; the "
         "size of the lists is told in bits for each posting. `GPU memory` is what an engine on a GPU copies there, "
-        "`at least` the same without the lists, which may stay in host memory (`--resident`); sessions and tables "
+        "`at least` the same without the lists, which may stay in host memory (`replay --resident`); sessions and tables "
         "come on top. The file's structure is verified, its checksums "
         "are not: that is what `gpuidx check` is for.",
     .examples = examples,

@@ -13,7 +13,7 @@ static const char program_description[] =
     "`gpuidx` builds inverted indexes of text collections and answers ranked queries from them. An index is one "
     "file, which holds all that a query needs: terms, compressed postings, document lengths, ids and titles, and how "
     "text was made into terms. Searching runs on a GPU where there is one and else on the CPU, with the same answers "
-    "to the bit. Replace an index that is in use with `--force` or by `mv`; a program that reads an index which is "
+    "to the bit. Replace an index that is in use with `build --force` or by `mv`; a program that reads an index which is "
     "overwritten in place ends with exit code 4.";
 
 static const cli_section program_examples[] = {
@@ -89,35 +89,48 @@ static size_t width_of(FILE *out)
     return columns < MAX_WIDTH ? columns : MAX_WIDTH;
 }
 
-/* Words of text from column `at`, wrapped and continued at `indent`; back quotes become bold. Ends
- * the line. */
-static void put_wrapped(FILE *out, const char *text, size_t len, size_t at, size_t indent)
+/* Text whose words are wrapped as they come. */
+typedef struct wrapping {
+    FILE *out;
+    size_t at, indent, width; /* the column; where further lines begin; columns of a line */
+    bool bold;
+} wrapping;
+
+/* Words of text from column `at` on, continued at `indent`, and what follows the last one; back quotes become bold. */
+static void wrap(wrapping *w, const char *text, size_t len, const char *last)
 {
-    const size_t width = width_of(out);
-    bool bold = false;
+    while (len && strchr(" \n", text[len - 1]))
+        --len;
     for (size_t i = 0; i < len;) {
         while (i < len && (text[i] == ' ' || text[i] == '\n'))
             ++i;
         size_t end = i, shown = 0;
         for (; end < len && text[end] != ' ' && text[end] != '\n'; ++end)
             shown += text[end] != '`' && (text[end] & 0xc0) != 0x80;
-        if (end == i)
-            break;
-        if (at > indent && at + 1 + shown > width) {
-            fprintf(out, "\n%*s", (int)indent, "");
-            at = indent;
-        } else if (at > indent) {
-            putc(' ', out);
-            ++at;
+        shown += end == len ? strlen(last) : 0;
+        if (w->at > w->indent && w->at + 1 + shown > w->width) {
+            fprintf(w->out, "\n%*s", (int)w->indent, "");
+            w->at = w->indent;
+        } else if (w->at > w->indent) {
+            putc(' ', w->out);
+            ++w->at;
         }
         for (; i < end; ++i) {
             if (text[i] == '`')
-                fputs(cli_paint(out, (bold = !bold) ? CLI_BOLD : CLI_PLAIN), out);
+                fputs(cli_paint(w->out, (w->bold = !w->bold) ? CLI_BOLD : CLI_PLAIN), w->out);
             else
-                putc(text[i], out);
+                putc(text[i], w->out);
         }
-        at += shown;
+        w->at += shown;
     }
+    fputs(last, w->out);
+}
+
+/* The same of one text, from column `at` on. Ends the line. */
+static void put_wrapped(FILE *out, const char *text, size_t len, size_t at, size_t indent)
+{
+    wrapping w = {out, at, indent, width_of(out), false};
+    wrap(&w, text, len, "");
     putc('\n', out);
 }
 
@@ -148,9 +161,15 @@ static void put_title(FILE *out, const char *title)
     fprintf(out, "\n%s%s%s\n", cli_paint(out, CLI_BOLD), title, cli_paint(out, CLI_PLAIN));
 }
 
+/* What ends the text of a flag. */
+static const char *end_of(const cli_flag *flag)
+{
+    const size_t n = strlen(flag->help);
+    return flag->def || (n && strchr(".?!", flag->help[n - 1])) ? "" : ".";
+}
+
 static void help_flag(FILE *out, const cli_flag *flag, char letter)
 {
-    char help[1024];
     int at = letter ? fprintf(out, "  -%c, ", letter) : fprintf(out, "      ");
     at += fprintf(out, "--%s%s%s%s", flag->name,
                   flag->bare  ? "[="
@@ -162,8 +181,13 @@ static void help_flag(FILE *out, const cli_flag *flag, char letter)
         at = 0;
     }
     fprintf(out, "%*s", FLAG_INDENT - at, "");
-    snprintf(help, sizeof help, flag->def ? "%s (default: %s)" : "%s", flag->help, flag->def);
-    put_wrapped(out, help, strlen(help), FLAG_INDENT, FLAG_INDENT);
+    wrapping w = {out, FLAG_INDENT, FLAG_INDENT, width_of(out), false};
+    wrap(&w, flag->help, strlen(flag->help), end_of(flag));
+    if (flag->def) {
+        wrap(&w, "(default:", strlen("(default:"), "");
+        wrap(&w, flag->def, strlen(flag->def), ")");
+    }
+    putc('\n', out);
 }
 
 static void help_examples(FILE *out, const cli_section *examples)
@@ -234,7 +258,7 @@ void cli_print_help(FILE *out, const cli_command *command)
 /* Text with back quotes bold and what roff would take for its own escaped. Running text gets a line
  * a sentence, and none of more than MAN_WIDTH; other text stays one line. */
 enum { MAN_WIDTH = 76 };
-static void man_escaped(FILE *out, const char *text, size_t len, bool running)
+static void man_escaped(FILE *out, const char *text, size_t len, bool running, const char *last)
 {
     bool bold = false;
     size_t column = 0;
@@ -259,12 +283,12 @@ static void man_escaped(FILE *out, const char *text, size_t len, bool running)
             putc(c, out);
         column += c == '`' ? 2 : 0;
     }
-    putc('\n', out);
+    fprintf(out, "%s\n", last);
 }
 
 static void man_running(FILE *out, const char *text, size_t len)
 {
-    man_escaped(out, text, len, true);
+    man_escaped(out, text, len, true, "");
 }
 
 /* Paragraphs (.Pp) and literal displays. */
@@ -282,7 +306,7 @@ static void man_text(FILE *out, const char *text)
             fputs(".Bd -literal -offset indent -compact\n", out);
             while (strncmp(p, "  ", 2) == 0) {
                 end = strchrnul(p, '\n');
-                man_escaped(out, p + 2, (size_t)(end - p) - 2, false);
+                man_escaped(out, p + 2, (size_t)(end - p) - 2, false, "");
                 p = *end ? end + 1 : end;
             }
             fputs(".Ed\n", out);
@@ -310,7 +334,7 @@ static void man_flag(FILE *out, const cli_flag *flag, char letter)
     else if (flag->arg)
         fprintf(out, " Ns = Ns Ar %s", flag->arg);
     putc('\n', out);
-    man_running(out, flag->help, strlen(flag->help));
+    man_escaped(out, flag->help, strlen(flag->help), true, end_of(flag));
     if (flag->def) {
         fputs("(default: ", out);
         fprintf(out, "\\fB%s\\fP)\n", flag->def);
@@ -353,7 +377,7 @@ static void man_examples(FILE *out, const cli_section *examples)
             fputs(".Pp\n", out);
         man_text(out, e->text);
         fputs(".Pp\n.Dl ", out);
-        man_escaped(out, e->title, strlen(e->title), false);
+        man_escaped(out, e->title, strlen(e->title), false, "");
     }
 }
 

@@ -43,6 +43,10 @@ flags_of() {
     done < <(commands; subcommands)
 }
 
+@test "every text is whole, and names only flags and values that are there" {
+    python3 "$HERE/help_texts.py" "$GPUIDX"
+}
+
 @test "every flag is in the completions" {
     for shell in bash zsh fish; do
         "$GPUIDX" completion $shell >$shell
