@@ -89,6 +89,18 @@ static uint32_t readers_of(const cli_args *a)
     return threads_of(a) / 8;
 }
 
+/* A collection of impacts takes no documents, and says so before the corpus is read as text. */
+static int refuse_impacts(const adding *x)
+{
+    gx_index_stats stats = {.size = sizeof stats};
+    gx_index_get_stats(gx_collection_index(x->c), &stats);
+    return !stats.impacts ? 0
+                          : cli_fail(GX_EUSAGE,
+                                     "%s holds impacts, as of learned weights: documents cannot be added to it; build a new "
+                                     "index of all vectors (gpuidx build -f vectors)",
+                                     x->args->argv[0]);
+}
+
 /* The collection's attributes, which the source reads. */
 static int read_attributes(adding *x, gx_source_options *in)
 {
@@ -186,6 +198,8 @@ static int run_adding(const cli_args *a, bool update)
 {
     adding x = {.args = a, .update = update, .commit_every = cli_count(a, "commit-every")};
     int code = open_collection(&x.c, a, threads_of(a) - readers_of(a), cli_count(a, "memory"));
+    if (code == 0)
+        code = refuse_impacts(&x);
     if (code == 0)
         code = open_source(&x);
     if (code == 0) {

@@ -264,7 +264,8 @@ static void man_escaped(FILE *out, const char *text, size_t len, bool running, c
     size_t column = 0;
     for (size_t i = 0; i < len; ++i) {
         const char c = text[i];
-        const size_t word = c == ' ' ? strcspn(text + i + 1, " \n") : 0; /* of the word that follows */
+        size_t word = c == ' ' ? strcspn(text + i + 1, " \n") : 0; /* of the word that follows */
+        word += i + 1 + word >= len ? strlen(last) : 0;
         const bool sentence_end = i > 0 && c == ' ' && strchr(".?!", text[i - 1]);
         if (c == '\n' || (running && c == ' ' && (sentence_end || column + 1 + word > MAN_WIDTH))) {
             putc('\n', out);

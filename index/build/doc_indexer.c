@@ -196,6 +196,7 @@ static gx_status spill_if_full(gx_doc_indexer *v, gx_error *err)
     const gx_status st = gx_postings_buffer_spill(v->postings, err);
     v->counts.spills = gx_postings_buffer_spills(v->postings);
     v->timing.stamp = gx_stage_lap(v->counts.seconds, GX_STAGE_MERGE, t);
+    v->counts.spilling += v->timing.stamp - t;
     return st;
 }
 

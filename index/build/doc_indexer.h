@@ -16,6 +16,7 @@ typedef struct gx_indexer_counts {
     uint64_t memory_bytes;                                  /* held at present */
     uint32_t spills;
     double seconds[GX_N_STAGES]; /* elapsed time of the thread, by stage, estimated by the documents that are timed */
+    double spilling;             /* seconds of the merge stage that spills took, while documents came */
 } gx_indexer_counts;
 
 /* analyzer must outlive the indexer. dir: the directory for temporary files. memory: when the

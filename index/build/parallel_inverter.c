@@ -18,6 +18,7 @@ typedef struct worker {
     gx_doc_indexer *indexer;
     gx_doc_parts parts;
     gx_indexer_counts counts; /* as of its last batch; under the lock */
+    double inverting;         /* seconds of its batches; under the lock */
 } worker;
 
 struct gx_parallel_inverter {
@@ -127,6 +128,7 @@ static void invert_next_batch(gx_parallel_inverter *c, worker *m)
     batch *b = &c->batches[c->n_taken++ % c->n_batches];
     gx_error err = {0};
     pthread_mutex_unlock(&c->lock);
+    const double began = gx_clock_seconds();
     gx_status st = invert_batch(c, m, b, &err);
     const double t = gx_clock_seconds();
     if (st == GX_OK && !atomic_load_explicit(&c->stop, memory_order_relaxed))
@@ -134,6 +136,7 @@ static void invert_next_batch(gx_parallel_inverter *c, worker *m)
     const double took = gx_clock_seconds() - t;
     pthread_mutex_lock(&c->lock);
     c->delivery_seconds += took;
+    m->inverting += t - began;
     m->counts = *gx_doc_indexer_get_counts(m->indexer);
     b->done = true;
     if (st != GX_OK)
@@ -553,8 +556,16 @@ gx_status gx_parallel_inverter_merge(gx_parallel_inverter *c, const gx_list_sink
     return st;
 }
 
+/* Stages are estimated by few documents. One during which the system ran other programs counts for many, so that the
+ * stages may add up to more time than passed: then all are taken down by the same factor. */
+static double at_most(double estimated, double passed)
+{
+    return estimated > passed ? passed > 0 ? passed / estimated : 0 : 1;
+}
+
 void gx_parallel_inverter_get_counts(gx_parallel_inverter *c, gx_indexer_counts *sum)
 {
+    double delivery = 1; /* factor of its seconds, which are measured where there are batches */
     *sum = (gx_indexer_counts){0};
     if (c->batches)
         pthread_mutex_lock(&c->lock);
@@ -567,10 +578,15 @@ void gx_parallel_inverter_get_counts(gx_parallel_inverter *c, gx_indexer_counts 
         sum->replaced_bytes += t->replaced_bytes;
         sum->memory_bytes += t->memory_bytes;
         sum->spills += t->spills;
+        const double estimated = t->seconds[GX_STAGE_ANALYSE] + t->seconds[GX_STAGE_INVERT];
+        const double factor = c->batches
+                                  ? at_most(estimated, c->workers[i].inverting - t->spilling)
+                                  : at_most(estimated + c->delivery_seconds, c->caller_seconds - t->spilling);
+        delivery = c->batches ? 1 : factor;
         for (int s = 0; s < GX_N_STAGES; ++s)
-            sum->seconds[s] += t->seconds[s];
+            sum->seconds[s] += t->seconds[s] * (s == GX_STAGE_ANALYSE || s == GX_STAGE_INVERT ? factor : 1);
     }
-    sum->seconds[GX_STAGE_DOCUMENTS] += c->delivery_seconds;
+    sum->seconds[GX_STAGE_DOCUMENTS] += c->delivery_seconds * delivery;
     if (c->batches)
         pthread_mutex_unlock(&c->lock);
 }

@@ -288,8 +288,8 @@ static gx_status add_field(gx_source *s, const char *p, size_t n, gx_error *err)
         return gx_fail(err, GX_EUSAGE, "fields: '%.*s' is none of id=NAME, title=NAME, text=NAME and vector=NAME",
                        (int)(n < 80 ? n : 80), p);
     if (f->role == GX_COLUMN_VECTOR && s->opt.format != GX_SOURCE_VECTORS)
-        return gx_fail(err, GX_EUSAGE, "fields: '%.*s' is of vectors: give --format=vectors", (int)(n < 80 ? n : 80),
-                       p);
+        return gx_fail(err, GX_EUSAGE, "fields: '%.*s' is of vectors, which gpuidx build --format=vectors reads",
+                       (int)(n < 80 ? n : 80), p);
     for (const gx_json_field *before = s->json_fields; before < f; ++before)
         if (before->n == f->n && !memcmp(before->name, f->name, f->n))
             return gx_fail(err, GX_EUSAGE, "fields: '%.*s' is named twice", (int)(f->n < 80 ? f->n : 80), f->name);
@@ -496,8 +496,8 @@ static bool member(scan *j, object_values *fields)
         return false;
     if (role == GX_COLUMN_NONE && kind == '{' && name.n == 6 && memcmp(name.p, "vector", 6) == 0 &&
         !j->source->opt.fields)
-        return fail_json(j, "a vector, whose weights text has no place for: give --format=vectors, or name the fields "
-                            "of text alone, as in --fields=text=contents");
+        return fail_json(j, "a vector, whose weights text has no place for: gpuidx build --format=vectors reads it; or "
+                            "name the fields of text alone, as in --fields=text=contents");
     if (role == GX_COLUMN_NONE)
         return (kind != '{' && kind != '[') || skip_nested(j, kind);
     fields->seen[f] = true;

@@ -629,6 +629,19 @@ PYTHON
     [ ! -e x.gx ]
 }
 
+@test "the stages of one thread add up to no more than the time that passed" {
+    seq 20000 | sed 's/.*/&\talpha beta &/' >c.tsv
+    for i in 1 2 3; do
+        ask build -q --json c.tsv -o x.gx --force
+        exits 0
+        python3 -c '
+import json, sys
+s = json.load(sys.stdin)["seconds"]
+total = s.pop("total")
+assert sum(s.values()) <= total + 0.005, (s, total) # which is rounded to 1 ms each' <.stdout
+    done
+}
+
 @test "a record too long names the flag that takes it" {
     printf '{"id":"1","text":"%02000d"}\n' 0 >c.jsonl
     ask build --max-record=1000 c.jsonl -o x.gx

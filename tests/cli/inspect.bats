@@ -126,3 +126,21 @@ assert o["devices"] or o["why"]' <<<"$output"
     ask devices --require
     if [ "$usable" = True ]; then exits 0; else exits 7; fi
 }
+
+@test "every command says the same of a GPU that is not there" {
+    ask devices
+    [[ $output == *'no GPU'* ]] || skip "there is a GPU"
+    why=${output#*no GPU: }
+    why=${why%%$'\n'*}
+    [ -n "$why" ]
+    for command in "query --engine=gpu $TINY x" "bench codecs --engine=gpu --index=$TINY" \
+        "bench query --engine=gpu --figure=ratio" "bench bitmaps --engine=gpu"; do
+        ask $command
+        exits 7
+        complains "$why"
+    done
+    ask bench codecs --index="$TINY" --codecs=raw
+    complains "no GPU is measured: $why"
+    ask bench schedule --engines=gpu "$TINY" "$DATA/tiny.jsonl"
+    complains "$why"
+}

@@ -19,7 +19,7 @@ subcommands() {
 # The flags that --help lists for a command: "--name", and "-x" for letters.
 flags_of() {
     "$GPUIDX" help $1 | sed -n '/^Flags$/,/^$/p' |
-        sed -n 's/^ *\(-\([a-zA-Z0-9]\), \)\{0,1\}--\([a-z0-9-]*\).*/--\3 \2/p'
+        sed -n 's/^ \{2,6\}\(-\([a-zA-Z0-9]\), \)\{0,1\}--\([a-z0-9-]*\).*/--\3 \2/p'
 }
 
 @test "every command has help, flags, and a line in the list" {

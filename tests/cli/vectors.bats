@@ -228,7 +228,7 @@ for d in range(3000):
     done
     ask build -qf jsonl "$DATA/tiny.jsonl" -o x.gx --fields=id,text,vector
     exits 2
-    complains "fields: 'vector' is of vectors: give --format=vectors"
+    complains "fields: 'vector' is of vectors, which gpuidx build --format=vectors reads"
     ask replay -q v.gx "$DATA/tiny.jsonl" --engine=cpu --format=jsonl --fields=id=id
     complains '--fields means nothing to a log of the form jsonl'
 }
@@ -598,4 +598,24 @@ EOF
     ask build m.bin -o m.gx
     exits 2
     complains 'vectors and csr are not guessed); say it with -f'
+}
+
+@test "a collection of weights takes no documents, and says why" {
+    printf '{"id":"a","vector":{"t1":1,"t2":0.5}}\n' >v.jsonl
+    "$GPUIDX" build -q -f vectors v.jsonl -o v.gx
+    "$GPUIDX" collect -q v.gx -o c
+    for command in add update; do
+        for file in v.jsonl "$DATA/tiny.jsonl"; do
+            ask $command c $file
+            exits 2
+            complains 'c holds impacts'
+            complains 'gpuidx build -f vectors'
+            [[ $stderr != *--format* ]]
+        done
+    done
+    "$GPUIDX" build -q "$DATA/tiny.jsonl" -o t.gx
+    "$GPUIDX" collect -q t.gx -o texts
+    ask add texts -f jsonl v.jsonl
+    exits 3
+    complains 'gpuidx build --format=vectors reads it'
 }

@@ -6,15 +6,15 @@
 #include <algorithm>
 
 #include "engine/cuda.cuh"
+#include "engine/device.h"
 
 namespace {
 
 inline gx_status failed(cudaError_t e, const char *what, gx_error *err)
 {
-    if (e == cudaErrorNoDevice || e == cudaErrorInsufficientDriver) {
-        (void)cudaGetLastError();
-        return gx_fail(err, GX_ENOGPU, "%s: %s", what, cudaGetErrorString(e));
-    }
+    const bool none = e == cudaErrorNoDevice || e == cudaErrorInsufficientDriver;
+    if (none && gx_device_use(0, err) != GX_OK)
+        return GX_ENOGPU;
     return gx_cuda_status(e, what, err);
 }
 

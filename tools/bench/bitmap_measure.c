@@ -556,10 +556,12 @@ int bitmap_measure_gpu(bitmap_bench *b, bitmap_data *sets, uint32_t n, uint32_t 
 
 int bitmap_open_gpu(bitmap_bench *b, const cli_args *a)
 {
+    gx_error err = {0};
     (void)b;
+    gx_device_use((int)cli_count(a, "device"), &err); /* says why not */
     if (cli_choice(a, "engine") == GX_ENGINE_GPU)
-        return cli_fail(GX_ENOGPU, "this gpuidx was built without CUDA");
-    cli_note("no GPU is measured: this gpuidx was built without CUDA");
+        return cli_fail_error(&err);
+    cli_note("no GPU is measured: %s", err.text);
     return 0;
 }
 

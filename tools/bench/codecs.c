@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codecs/simd.h"
+#include "engine/device.h"
 #include "engine/isa.h"
 #include "tools/bench/codec_report.h"
 #include "tools/bench/common.h"
@@ -104,7 +105,7 @@ static int open_gpu(const cli_args *a, codec_report *r)
     }
 #else
     (void)r;
-    snprintf(err.text, sizeof err.text, "this gpuidx was built without CUDA");
+    gx_device_use(0, &err); /* says why not */
 #endif
     if (strcmp(engine, "gpu") == 0)
         return cli_fail(GX_ENOGPU, "%s", err.text);

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "engine/device.h"
 #include "engine/status.h"
 #include "tools/bench/gpu_list.h"
 
@@ -18,7 +19,9 @@ namespace {
 gx_status failed(cudaError_t e, const char *what, gx_error *err)
 {
     const bool none = e == cudaErrorNoDevice || e == cudaErrorInsufficientDriver;
-    return gx_fail(err, none ? GX_ENOGPU : GX_ECUDA, "%s: %s", what, cudaGetErrorString(e));
+    (void)cudaGetLastError();
+    return none && gx_device_use(0, err) != GX_OK ? GX_ENOGPU
+                                                  : gx_fail(err, GX_ECUDA, "%s: %s", what, cudaGetErrorString(e));
 }
 
 #define TRY(call, what)                                                                                                \

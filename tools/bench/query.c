@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/device.h"
 #include "query/engine.h"
 #include "query/eval/query_log.h"
 #include "tools/bench/common.h"
@@ -365,13 +366,11 @@ static int draw_figure(const cli_args *a, query_format format)
         return code;
     if (cli_choice(a, "engine") != GX_ENGINE_CPU) {
         gx_error err = {0};
-        char name[128];
-        gx_status st = GX_ENOGPU;
+        char name[128] = "";
+        gx_status st = gx_device_use(0, &err);
 #if GX_CUDA
-        st = gx_gpu_name(name, sizeof name, &err);
-#else
-        err.status = st;
-        snprintf(err.text, sizeof err.text, "this gpuidx was built without CUDA");
+        if (st == GX_OK)
+            st = gx_gpu_name(name, sizeof name, &err);
 #endif
         gpu = st == GX_OK;
         if (gpu)
