@@ -4,6 +4,7 @@
  *   gpuidx_corpora.h       documents from files
  *   gpuidx_files.h         index files checked, measured, written anew, imported and exported
  *   gpuidx_searching.h     filters, facets, snippets, explanations, relevance feedback, statistics of searches
+ *   gpuidx_options.h       options of a search by name and text
  *   gpuidx_answers.h       answers as JSON
  *   gpuidx_logs.h          query logs, histograms of latencies
  *   gpuidx_service.h       a service of both engines, and its model of what queries cost
@@ -24,6 +25,7 @@
 #include "gpuidx_evaluation.h"
 #include "gpuidx_files.h"
 #include "gpuidx_logs.h"
+#include "gpuidx_options.h"
 #include "gpuidx_searching.h"
 #include "gpuidx_service.h"
 

@@ -166,7 +166,7 @@ bool cli_read_number(const cli_flag *flag, const char *text, double *number, uin
     errno = 0;
     if (flag->kind == CLI_NUMBER) {
         *number = strtod(text, &end);
-        if (end == text || *end || !isfinite(*number)) {
+        if (end == text || *end || !isfinite(*number) || text[strspn(text, "0123456789.eE+-")]) {
             snprintf(why, why_len, "is not a number");
             return false;
         }
@@ -261,6 +261,11 @@ bool cli_switch(const cli_args *a, const char *flag)
 {
     return value_of(a, flag)->given;
 }
+bool cli_has(const cli_args *a, const char *flag)
+{
+    return find_long(a->command, flag, strlen(flag)) >= 0;
+}
+
 const char *cli_text(const cli_args *a, const char *flag)
 {
     return value_of(a, flag)->text;

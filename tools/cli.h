@@ -132,6 +132,8 @@ extern const cli_command cmd_bench_bitmaps, cmd_bench_codecs, cmd_bench_query,
 /* Parse and run: argv[0] is the command's name. Returns the exit code; usage errors are 2. */
 int cli_run(const cli_command *command, int argc, char **argv);
 
+/* Does the command have the flag? */
+bool cli_has(const cli_args *a, const char *flag);
 /* Was the flag on the command line? */
 bool cli_given(const cli_args *a, const char *flag);
 /* Values: the given one, else the default. A flag without either: false, NULL, 0, NaN. The name

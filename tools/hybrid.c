@@ -11,20 +11,11 @@ bool hybrid_is_asked(const cli_args *a)
     return strcmp(cli_text(a, "engine"), "hybrid") == 0;
 }
 
-static bool has_flags(const cli_args *a)
-{
-    for (const cli_flag *f = a->command->flags; f->name; ++f) {
-        if (strcmp(f->name, "cpu-threads") == 0)
-            return true;
-    }
-    return false;
-}
-
 static void read_flags(gx_service_options *o, const cli_args *a)
 {
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     o->cpu_threads = processors > 4 ? (uint32_t)processors / 4 : 1;
-    if (!has_flags(a))
+    if (!cli_has(a, "cpu-threads"))
         return;
     if (cli_count(a, "cpu-threads"))
         o->cpu_threads = (uint32_t)cli_count(a, "cpu-threads");
@@ -52,7 +43,7 @@ int hybrid_open(hybrid *h, const cli_args *a, const char *index_path, const gx_i
         cli_note("the CPU answers all queries: %s", err.text);
     if (h->gpu && (refused = cli_warm(h->gpu, a)))
         return refused;
-    const int code = profile_read(h->profile, &where, has_flags(a) ? cli_text(a, "profile") : NULL, index_path, ix);
+    const int code = profile_read(h->profile, &where, cli_has(a, "cpu-threads") ? cli_text(a, "profile") : NULL, index_path, ix);
     if (where && cli_verbose())
         cli_note("costs of queries are those of %s", where);
     free(where);

@@ -8,18 +8,26 @@
 
 #include "tools/progress.h"
 
+/* The option's value on the command line, or its default; NULL: there is none. -k is --top here. */
+static const char *value_of(const cli_args *a, const gx_search_option *o)
+{
+    const char *flag = strcmp(o->name, "k") == 0 ? "top" : o->name;
+    return cli_has(a, flag) ? cli_text(a, flag) : NULL;
+}
+
 gx_query_options cli_query_options(const cli_args *a)
 {
-    gx_query_options o = GX_QUERY_OPTIONS;
-    o.k = (uint32_t)cli_count(a, "top");
-    o.op = (gx_op)cli_choice(a, "op");
-    o.preset = (gx_preset)cli_choice(a, "scorer");
-    o.k1 = (float)cli_number(a, "k1");
-    o.b = (float)cli_number(a, "b");
-    o.prune = cli_choice(a, "prune") == 0;
-    o.algorithm = (gx_algorithm)cli_choice(a, "algorithm");
-    o.recursion = (uint32_t)cli_count(a, "recursion");
-    return o;
+    gx_search_setup s;
+    size_t n;
+    const gx_search_option *options = gx_search_options(&n);
+    gx_search_setup_init(&s, sizeof s);
+    for (size_t i = 0; i < n; ++i) {
+        const char *text = options[i].kind == GX_OPTION_TEXT ? NULL : value_of(a, &options[i]); /* they have messages */
+        if (text) /* the flag has checked it */
+            gx_search_setup_set(&s, options[i].name, strlen(options[i].name), text, strlen(text), NULL);
+    }
+    s.options.recursion = (uint32_t)cli_count(a, "recursion");
+    return s.options;
 }
 
 bool cli_skips_blocks(const gx_query_options *o)
@@ -69,32 +77,14 @@ gx_query_kind cli_query_kind(int syntax)
 
 bool cli_read_rm3(gx_rm3_options *out, const char *text, char *why, size_t why_len)
 {
-    static const cli_flag parts[3] = {
-        {"", 0, CLI_COUNT, "", NULL, "", 1, GX_RM3_MAX_DOCS},
-        {"", 0, CLI_COUNT, "", NULL, "", 1, GX_MAX_TERMS},
-        {"", 0, CLI_NUMBER, "", NULL, "", 0, 1},
-    };
-    static const char *const names[3] = {"feedback documents", "feedback terms", "weight"};
-    double numbers[3];
-    for (int i = 0; i < 3; ++i) {
-        char part[32], reason[96];
-        uint64_t count;
-        const size_t len = strcspn(text, ",");
-        if (len == 0 || len >= sizeof part || (i < 2) != (text[len] == ',')) {
-            snprintf(why, why_len, "it has the form DOCS,TERMS,WEIGHT, such as 10,10,0.5");
-            return false;
-        }
-        memcpy(part, text, len);
-        part[len] = 0;
-        if (!cli_read_number(&parts[i], part, &numbers[i], &count, reason, sizeof reason)) {
-            snprintf(why, why_len, "%s: '%s' %s", names[i], part, reason);
-            return false;
-        }
-        if (i < 2)
-            numbers[i] = (double)count;
-        text += len + (i < 2);
+    gx_search_setup s;
+    gx_error err = {0};
+    gx_search_setup_init(&s, sizeof s);
+    if (gx_search_setup_set(&s, "rm3", 3, text, strlen(text), &err)) {
+        snprintf(why, why_len, "%.150s", err.text);
+        return false;
     }
-    *out = (gx_rm3_options){sizeof *out, (uint32_t)numbers[0], (uint32_t)numbers[1], numbers[2]};
+    *out = s.rm3;
     return true;
 }
 

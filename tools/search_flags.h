@@ -7,13 +7,12 @@
 #include "engine/gpuidx_advanced.h"
 #include "tools/cli.h"
 
-#define CLI_OPS "or|and|and-or" /* as gx_op counts them */
-/* as gx_preset does */
-#define CLI_PRESETS "bm25|bm25:lucene|bm25:pisa|bm25:atire|bm25:robertson|bm25:lucene-lossy|impact"
-#define CLI_ALGORITHMS "auto|pmf|taat|block-max" /* as gx_algorithm does */
+#define CLI_OPS GX_OP_WORDS
+#define CLI_PRESETS GX_PRESET_WORDS
+#define CLI_ALGORITHMS GX_ALGORITHM_WORDS
 #define CLI_ENGINES "auto|cpu|gpu"               /* as gx_engine_kind does */
 #define CLI_SEARCH_ENGINES CLI_ENGINES "|hybrid" /* both; see hybrid.h */
-#define CLI_SYNTAXES "plain|boolean"             /* as cli_query_kind reads them */
+#define CLI_SYNTAXES GX_SYNTAX_WORDS
 
 /* clang-format off */
 /* Rows for a command's table of flags.
@@ -110,7 +109,7 @@
     {"scorer", 0, CLI_CHOICE, CLI_PRESETS, "bm25", \
      "the formula of the scores. An index that was imported with impacts is searched with `impact`, which is the " \
      "default there"}, \
-    {"k1", 0, CLI_NUMBER, "X", NULL, "BM25's k1, at least 0, instead of the scorer's own"}, \
+    {"k1", 0, CLI_NUMBER, "X", NULL, "BM25's k1, at least 0, instead of the scorer's own", .max = 3.4e38}, \
     {"b", 0, CLI_NUMBER, "X", NULL, "BM25's b, from 0 to 1, instead of the scorer's own", .max = 1}, \
     {"prune", 0, CLI_CHOICE, "on|off", "on", \
      "`on`: skip postings that cannot change the results; `off`: score every posting, to measure what skipping " \

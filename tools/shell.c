@@ -206,11 +206,9 @@ static void set_rm3(shell *s, const char *arg)
         printf("%u,%u,%g\n", now->fb_docs, now->fb_terms, now->weight);
     else if (!*arg)
         puts("off");
-    else if (strcmp(arg, "off") == 0)
-        s->k->rm3.fb_docs = 0;
-    else if (!cli_read_rm3(&to, strcmp(arg, "on") ? arg : "10,10,0.5", why, sizeof why))
+    else if (!cli_read_rm3(&to, arg, why, sizeof why))
         complain(".rm3", why);
-    else if (!stats.texts)
+    else if (to.fb_docs && !stats.texts)
         complain(".rm3", "this index stores no texts, of which feedback terms are taken");
     else
         s->k->rm3 = to;
