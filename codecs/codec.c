@@ -3,7 +3,7 @@
 
 #include "codecs/auto_codec.h"
 #include "codecs/codec.h"
-#include "engine/gpuidx_advanced.h"
+#include "engine/api/gpuidx_advanced.h"
 #include "engine/status.h"
 
 const gx_codec *const gx_codecs[] = {

@@ -17,7 +17,7 @@
 #define GX_CODECS_CODEC_H
 
 #include "codecs/codecs.h"
-#include "engine/gpuidx.h"
+#include "engine/api/gpuidx.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,7 +5,7 @@
  *
  *   codecs/NAME.c     defines const gx_codec gx_codec_NAME (codec.h): encode, decode, valid, ...
  *   codecs/NAME.cuh   defines gx::NAME<LDG> (decode.cuh), the decoder that query kernels fuse;
- *                     decoders.cuh includes it
+ *                     query/gpu/kernels/decoders.cuh includes it
  *   tools/bench/kernels/NAME.cu   defines gx::list_kernels_NAME() (list_kernels.cuh), which `bench
  *                     codecs` measures; begin with of_blocks<NAME<true>>()
  *   a row below; the .c file in codecs/meson.build, the .cu file in tools/bench/meson.build; the

@@ -1,6 +1,6 @@
 #include "codecs/decode.h"
 
-#include "codecs/simd.h"
+#include "codecs/words/simd.h"
 
 uint64_t gx_pack_list_words(const gx_codec *codec, uint64_t n)
 {

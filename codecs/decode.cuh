@@ -31,8 +31,8 @@
 #ifndef GX_CODECS_DECODE_CUH
 #define GX_CODECS_DECODE_CUH
 
-#include "codecs/bits.h"
 #include "codecs/codec.h"
+#include "codecs/words/bits.h"
 
 namespace gx {
 

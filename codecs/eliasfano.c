@@ -15,9 +15,9 @@
 #include <string.h>
 
 #include "codecs/codec.h"
-#include "codecs/eliasfano.h"
-#include "codecs/pack.h"
-#include "codecs/simd.h"
+#include "codecs/words/eliasfano.h"
+#include "codecs/words/pack.h"
+#include "codecs/words/simd.h"
 
 enum { BLOCK = 128 };
 

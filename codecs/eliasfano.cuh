@@ -5,7 +5,7 @@
 #define GX_CODECS_ELIASFANO_CUH
 
 #include "codecs/decode.cuh"
-#include "codecs/eliasfano.h"
+#include "codecs/words/eliasfano.h"
 
 namespace gx {
 

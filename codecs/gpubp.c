@@ -7,8 +7,8 @@
  * A block of zeros takes no words.
  */
 #include "codecs/codec.h"
-#include "codecs/pack.h"
-#include "codecs/simd.h"
+#include "codecs/words/pack.h"
+#include "codecs/words/simd.h"
 
 static uint32_t max_words(uint32_t n)
 {

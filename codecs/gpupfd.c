@@ -18,8 +18,8 @@
 #include <string.h>
 
 #include "codecs/codec.h"
-#include "codecs/pack.h"
-#include "codecs/simd.h"
+#include "codecs/words/pack.h"
+#include "codecs/words/simd.h"
 
 enum { BLOCK = 128, MAX_EXCEPTIONS = 25, MAX_HIGH_BITS = 28, LOW_POSITION_BITS = 4, HEADER_BITS = 15 };
 

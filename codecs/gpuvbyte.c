@@ -10,10 +10,10 @@
  */
 #include <string.h>
 
-#include "codecs/bits.h"
 #include "codecs/codec.h"
-#include "codecs/pack.h"
-#include "codecs/simd.h"
+#include "codecs/words/bits.h"
+#include "codecs/words/pack.h"
+#include "codecs/words/simd.h"
 
 static uint32_t selector_words(uint32_t n)
 {

@@ -9,8 +9,8 @@
  * fewer than 1,024 integers is laid out as in GPU-BP (gpubp.c). A block of zeros takes no words.
  */
 #include "codecs/codec.h"
-#include "codecs/pack.h"
-#include "codecs/simd.h"
+#include "codecs/words/pack.h"
+#include "codecs/words/simd.h"
 
 enum { BLOCK = 1024, LANES = 32 };
 

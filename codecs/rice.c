@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "codecs/codec.h"
-#include "codecs/pack.h"
-#include "codecs/simd.h"
+#include "codecs/words/pack.h"
+#include "codecs/words/simd.h"
 
 enum { BLOCK = 128, MAX_B = 31 };
 

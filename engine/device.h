@@ -6,7 +6,7 @@
 #ifndef GX_ENGINE_DEVICE_H
 #define GX_ENGINE_DEVICE_H
 
-#include "engine/gpuidx_advanced.h" /* gx_device, gx_devices */
+#include "engine/api/gpuidx_advanced.h" /* gx_device, gx_devices */
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,11 +1,11 @@
 /* isa.h: the choice of the CPU's instruction set. gpuidx uses the best one that the CPU has. For
  * tests and measurements, the environment variable GX_CPU names another one: "portable", "avx2" or
- * "avx512". The decoders (codecs/simd.h) and the search kernels (query/cpu/kernels.h) both follow
+ * "avx512". The decoders (codecs/words/simd.h) and the search kernels (query/cpu/kernels/kernels.h) both follow
  * it. */
 #ifndef GX_ENGINE_ISA_H
 #define GX_ENGINE_ISA_H
 
-#include "engine/gpuidx.h"
+#include "engine/api/gpuidx.h"
 
 /* The value of GX_CPU. NULL: it is not set, or empty. */
 const char *gx_isa_override(void);

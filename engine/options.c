@@ -1,5 +1,5 @@
 /* options.c: the defaults of the public options. */
-#include "engine/gpuidx_advanced.h"
+#include "engine/api/gpuidx_advanced.h"
 #include "engine/sized.h"
 
 void gx_index_options_init(gx_index_options *o, size_t size)

@@ -8,7 +8,7 @@
 #ifndef GX_ENGINE_SIZED_H
 #define GX_ENGINE_SIZED_H
 
-#include "engine/gpuidx.h"
+#include "engine/api/gpuidx.h"
 
 /* The bytes of a struct up to the end of one member: the size of the version whose last member it
  * was. */

@@ -2,7 +2,7 @@
 #ifndef GX_ENGINE_STATUS_H
 #define GX_ENGINE_STATUS_H
 
-#include "engine/gpuidx.h"
+#include "engine/api/gpuidx.h"
 
 #include <assert.h>
 

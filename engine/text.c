@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/gpuidx_advanced.h"
+#include "engine/api/gpuidx_advanced.h"
 
 char *gx_text_room(gx_text *t, size_t n)
 {

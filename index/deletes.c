@@ -8,10 +8,10 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "engine/atomic_file.h"
+#include "engine/files/atomic_file.h"
+#include "engine/files/temporary_file.h"
 #include "engine/status.h"
-#include "engine/temporary_file.h"
-#include "index/collection.h"
+#include "index/parts.h"
 
 static const char magic[8] = {'\x89', 'G', 'P', 'U', 'D', 'E', 'L', '\n'};
 

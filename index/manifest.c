@@ -12,9 +12,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "engine/atomic_file.h"
+#include "engine/files/atomic_file.h"
+#include "engine/files/temporary_file.h"
 #include "engine/status.h"
-#include "engine/temporary_file.h"
 
 #define HEAD "gpuidx collection 1 "
 #define HEAD_BYTES (sizeof HEAD - 1 + 16 + 1) /* the checksum in 16 hexadecimal digits, and a line feed */

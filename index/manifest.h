@@ -9,7 +9,7 @@
 #ifndef GX_INDEX_MANIFEST_H
 #define GX_INDEX_MANIFEST_H
 
-#include "engine/gpuidx.h"
+#include "engine/api/gpuidx.h"
 
 #define GX_MANIFEST_NAME "MANIFEST"
 #define GX_MAX_PART_NAME 63u /* bytes of a file's name */

@@ -15,8 +15,7 @@ SOURCES = ('.c', '.h', '.cu', '.cuh', '.cpp', '.py', '.sh', '.bash', '.bats', '.
 def sources(root):
     for folder, names, files in os.walk(root):
         here = os.path.relpath(folder, root)
-        # index/build holds source; a build folder of Meson's lies at the top.
-        names[:] = sorted(n for n in names if not n.startswith('.') and (here != '.' or not n.startswith('build'))
+        names[:] = sorted(n for n in names if not n.startswith(('.', 'build'))
                           and os.path.join(here, n) != os.path.join('tests', 'data'))
         for name in sorted(files):
             if name.endswith(SOURCES):

@@ -408,7 +408,7 @@ def check(index, lists):
 
 
 def blocks():
-    """What tests/unit/test_index_golden.c puts into blocks.gx."""
+    """What tests/unit/index/test_index_golden.c puts into blocks.gx."""
     lists = {}
     for t in range(4):
         docid, postings = t, []
@@ -420,7 +420,7 @@ def blocks():
 
 
 def golden_attributes():
-    """What tests/unit/test_attributes.c puts into attributes.gx."""
+    """What tests/unit/index/attributes/test_attributes.c puts into attributes.gx."""
     docs = range(70)
     return {"year": ("int", [None if d % 10 == 9 else 1990 + d * 7 % 31 for d in docs]),
             "price": ("float", [None if d % 7 == 3 else (d - 35) / 4 for d in docs]),
@@ -431,7 +431,7 @@ def golden_attributes():
 
 
 def golden_rows():
-    """What tests/unit/test_bitmap_columns.c puts into bitmaps.gx."""
+    """What tests/unit/index/attributes/test_bitmap_columns.c puts into bitmaps.gx."""
     docs = range(2500)
     return {"year": ("int", [None if d % 400 == 9 else 1990 + d // 150 for d in docs]),
             "price": ("float", [None if d % 7 == 3 else (d * 37 % 101 - 35) / 4 for d in docs]),
@@ -443,7 +443,7 @@ def golden_rows():
 
 
 def golden_several():
-    """What tests/unit/test_several.c puts into several.gx."""
+    """What tests/unit/index/attributes/test_several.c puts into several.gx."""
     def values(f, counts):
         return [sorted({f(d, i) for i in range(n)}) or None for d, n in enumerate(counts)]
 

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/cli.h"
-#include "tools/signals.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/signals.h"
 
 const cli_command *const cli_commands[] = {
     &cmd_build, &cmd_query,   &cmd_replay,     &cmd_eval,  &cmd_sweep,  &cmd_calibrate, &cmd_info,

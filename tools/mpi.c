@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tools/search_flags.h"
+#include "tools/cli/search_flags.h"
 
 mpi_processes mpi;
 

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/gpuidx_advanced.h"
+#include "engine/api/gpuidx_advanced.h"
 
 #define FILES_A_PART 4u /* with as many files, parts are of about equal size without cutting one */
 

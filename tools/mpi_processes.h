@@ -9,12 +9,12 @@
 #ifndef GX_TOOLS_MPI_PROCESSES_H
 #define GX_TOOLS_MPI_PROCESSES_H
 
-#include "tools/cli.h"
+#include "tools/cli/cli.h"
 
 typedef struct mpi_processes {
     int number, n; /* this one, of how many */
-    bool told;   /* another process has left a replay, and this one has heard of it */
-    bool others; /* another process has failed first */
+    bool told;     /* another process has left a replay, and this one has heard of it */
+    bool others;   /* another process has failed first */
 } mpi_processes;
 
 extern mpi_processes mpi;

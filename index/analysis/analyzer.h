@@ -20,7 +20,7 @@
 #ifndef GX_INDEX_ANALYSIS_ANALYZER_H
 #define GX_INDEX_ANALYSIS_ANALYZER_H
 
-#include "engine/gpuidx.h"
+#include "engine/api/gpuidx.h"
 #include "index/analysis/tokenizer.h"
 
 typedef struct gx_analyzer gx_analyzer; /* does not change once open; several threads may share it */

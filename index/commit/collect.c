@@ -15,12 +15,12 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "engine/atomic_file.h"
-#include "engine/gpuidx_advanced.h"
+#include "engine/api/gpuidx_advanced.h"
+#include "engine/files/atomic_file.h"
+#include "engine/files/temporary_file.h"
 #include "engine/status.h"
-#include "engine/temporary_file.h"
-#include "index/collection.h"
 #include "index/commit/files.h"
+#include "index/read/collection.h"
 
 /* ---- external ids ---- */
 

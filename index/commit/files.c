@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/files/temporary_file.h"
 #include "engine/status.h"
-#include "engine/temporary_file.h"
 
 /* Calls f for each entry of dir, without . and .., and sums up nothing. */
 typedef void entry_fn(int dir_fd, const char *name, const void *user);

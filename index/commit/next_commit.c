@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "engine/status.h"
-#include "index/build/builder.h"
 #include "index/commit/files.h"
 #include "index/convert/rewrite.h"
+#include "index/inversion/builder.h"
 
 void gx_next_commit_free(gx_next_commit *n)
 {

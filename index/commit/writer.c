@@ -22,10 +22,10 @@
 
 #include "engine/sized.h"
 #include "engine/status.h"
-#include "index/attributes.h"
-#include "index/build/builder.h"
+#include "index/attributes/attributes.h"
 #include "index/commit/files.h"
 #include "index/convert/rewrite.h"
+#include "index/inversion/builder.h"
 
 gx_status gx_collection_no_memory(const gx_collection *c, gx_error *err)
 {

@@ -7,10 +7,10 @@
 #ifndef GX_INDEX_COMMIT_WRITER_STATE_H
 #define GX_INDEX_COMMIT_WRITER_STATE_H
 
-#include "engine/gpuidx_advanced.h"
-#include "index/collection.h"
+#include "engine/api/gpuidx_advanced.h"
 #include "index/commit/docid_set.h"
 #include "index/manifest.h"
+#include "index/read/collection.h"
 
 #define GX_MAX_PART_DOCS (UINT32_MAX - 1)
 

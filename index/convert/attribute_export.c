@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/atomic_file.h"
+#include "engine/files/atomic_file.h"
 #include "engine/sized.h"
 #include "engine/status.h"
-#include "index/collection.h"
 #include "index/convert/attribute_file.h"
+#include "index/read/collection.h"
 
 typedef struct export
 {

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/atomic_file.h"
-#include "engine/grow.h"
-#include "engine/spool.h"
+#include "engine/files/atomic_file.h"
+#include "engine/files/spool.h"
+#include "engine/files/temporary_file.h"
+#include "engine/memory/grow.h"
 #include "engine/status.h"
-#include "engine/temporary_file.h"
-#include "index/build/external_ids.h"
 #include "index/corpus/input.h"
+#include "index/write/external_ids.h"
 
 #define MAX_LINE ((size_t)64 << 20)
 #define WINDOW ((size_t)1 << 20) /* bytes of rows that are read at once */

@@ -15,8 +15,8 @@
 #ifndef GX_INDEX_CONVERT_ATTRIBUTE_FILE_H
 #define GX_INDEX_CONVERT_ATTRIBUTE_FILE_H
 
-#include "engine/gpuidx_advanced.h" /* gx_import_options, gx_attributes_export */
-#include "index/build/columns.h"
+#include "engine/api/gpuidx_advanced.h" /* gx_import_options, gx_attributes_export */
+#include "index/write/columns.h"
 
 typedef struct gx_attribute_file gx_attribute_file;
 

@@ -20,7 +20,7 @@
 #ifndef GX_INDEX_CONVERT_BISECT_H
 #define GX_INDEX_CONVERT_BISECT_H
 
-#include "engine/gpuidx_advanced.h" /* gx_order_options */
+#include "engine/api/gpuidx_advanced.h" /* gx_order_options */
 #include "index/index.h"
 
 /* Fill new_docids[n_docs] as gx_order_make does for GX_ORDER_BP, with its statuses. */

@@ -28,7 +28,7 @@
 #ifndef GX_INDEX_CONVERT_CIFF_H
 #define GX_INDEX_CONVERT_CIFF_H
 
-#include "engine/gpuidx_advanced.h" /* gx_ciff_import, gx_ciff_export */
+#include "engine/api/gpuidx_advanced.h" /* gx_ciff_import, gx_ciff_export */
 #include "index/index.h"
 
 /* ---- for both ---- */

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/atomic_file.h"
-#include "engine/grow.h"
+#include "engine/files/atomic_file.h"
+#include "engine/memory/grow.h"
 #include "engine/sized.h"
 #include "engine/status.h"
-#include "index/build/writer.h"
 #include "index/convert/rewrite.h"
+#include "index/write/writer.h"
 
 typedef struct export
 {

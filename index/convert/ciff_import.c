@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <utf8proc.h>
 
-#include "engine/grow.h"
+#include "engine/memory/grow.h"
 #include "engine/status.h"
 #include "index/convert/import.h"
 #include "index/corpus/input.h"

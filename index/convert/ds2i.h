@@ -2,8 +2,8 @@
 #ifndef GX_INDEX_CONVERT_DS2I_H
 #define GX_INDEX_CONVERT_DS2I_H
 
-#include "engine/atomic_file.h"
-#include "engine/gpuidx_advanced.h"
+#include "engine/api/gpuidx_advanced.h"
+#include "engine/files/atomic_file.h"
 
 /* As gx_ds2i_export. beside (NULL: none) is a further file that belongs to the set. The caller has
  * written and synced it, and closes it; it gets its name with the others. */

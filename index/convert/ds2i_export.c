@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/atomic_file.h"
+#include "engine/files/atomic_file.h"
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "index/convert/rewrite.h"

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/grow.h"
+#include "engine/memory/grow.h"
 #include "engine/status.h"
 
 /* A file in memory. bytes is NULL if the file does not exist or is empty. */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "engine/status.h"
-#include "index/attributes.h"
-#include "index/build/quantizer.h"
+#include "index/attributes/attributes.h"
+#include "index/write/quantizer.h"
 
 /* A parameter of a model: its place in gx_impact_options, its default, and the least and the
  * greatest value. */

@@ -7,7 +7,7 @@
 #ifndef GX_INDEX_CONVERT_IMPACTS_H
 #define GX_INDEX_CONVERT_IMPACTS_H
 
-#include "engine/gpuidx_advanced.h"
+#include "engine/api/gpuidx_advanced.h"
 #include "index/index.h"
 
 /* The options with every default put in. GX_EUSAGE: a number is out of its range, or the index

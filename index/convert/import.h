@@ -3,9 +3,9 @@
 #ifndef GX_INDEX_CONVERT_IMPORT_H
 #define GX_INDEX_CONVERT_IMPORT_H
 
-#include "engine/gpuidx_advanced.h" /* gx_import_options */
-#include "index/build/writer.h"
+#include "engine/api/gpuidx_advanced.h" /* gx_import_options */
 #include "index/convert/attribute_file.h"
+#include "index/write/writer.h"
 
 typedef struct gx_import_setup {
     gx_import_options options;     /* of full size */

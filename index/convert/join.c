@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/grow.h"
+#include "engine/files/temporary_file.h"
+#include "engine/memory/grow.h"
 #include "engine/parallel.h"
 #include "engine/status.h"
-#include "engine/temporary_file.h"
-#include "index/build/writer.h"
-#include "index/collection.h"
 #include "index/convert/rewrite.h"
+#include "index/read/collection.h"
+#include "index/write/writer.h"
 
 #define RANGES_A_THREAD 4u    /* of terms, of a wave, so that the threads end together */
 #define MAX_RANGE_TERMS 4096u /* of the part whose terms bound the ranges */

@@ -9,8 +9,8 @@
 #ifndef GX_INDEX_CONVERT_JOIN_H
 #define GX_INDEX_CONVERT_JOIN_H
 
-#include "index/build/writer.h"
 #include "index/index.h"
+#include "index/write/writer.h"
 
 typedef struct gx_join_options {
     uint32_t n_threads;         /* at least 1 */

@@ -6,7 +6,7 @@
  * an order. It cuts the documents into two halves, moves those that would make d-gaps shorter in
  * the other half, and treats each half in the same way.
  */
-#include "engine/gpuidx_advanced.h" /* gx_order_make */
+#include "engine/api/gpuidx_advanced.h" /* gx_order_make */
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,23 +7,23 @@
  * same scores. If docids change, documents of equal score may come in another order. Where impacts
  * are asked for, they take the place of tfs; one unit for all lists needs a pass over them first.
  */
-#include "engine/gpuidx_advanced.h" /* gx_index_rewrite */
+#include "engine/api/gpuidx_advanced.h" /* gx_index_rewrite */
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "codecs/auto_codec.h"
+#include "engine/files/temporary_file.h"
 #include "engine/sized.h"
 #include "engine/status.h"
-#include "engine/temporary_file.h"
-#include "index/build/quantizer.h"
-#include "index/build/writer.h"
-#include "index/check.h"
-#include "index/collection.h"
+#include "index/check/check.h"
 #include "index/convert/impacts.h"
 #include "index/convert/join.h"
 #include "index/convert/rewrite.h"
+#include "index/read/collection.h"
+#include "index/write/quantizer.h"
+#include "index/write/writer.h"
 
 typedef struct posting {
     uint32_t docid, tf;

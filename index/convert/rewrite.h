@@ -2,7 +2,7 @@
 #ifndef GX_INDEX_CONVERT_REWRITE_H
 #define GX_INDEX_CONVERT_REWRITE_H
 
-#include "engine/gpuidx_advanced.h"
+#include "engine/api/gpuidx_advanced.h"
 #include "index/index.h"
 
 /* Write the live documents of a collection, without titles and texts, to an index file without a

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/grow.h"
+#include "engine/memory/grow.h"
 
 typedef struct gx_batch_value {
     uint32_t attribute;

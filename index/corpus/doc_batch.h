@@ -11,7 +11,7 @@
 #ifndef GX_INDEX_CORPUS_DOC_BATCH_H
 #define GX_INDEX_CORPUS_DOC_BATCH_H
 
-#include "engine/gpuidx.h"
+#include "engine/api/gpuidx.h"
 
 typedef struct gx_batch_document {
     size_t id, title, text; /* where they begin, in raw or in bytes */

@@ -19,7 +19,7 @@
 #ifndef GX_INDEX_CORPUS_INPUT_H
 #define GX_INDEX_CORPUS_INPUT_H
 
-#include "engine/gpuidx.h"
+#include "engine/api/gpuidx.h"
 
 #define GX_INPUT_READ ((size_t)256 << 10) /* bytes asked of the system at once: they stay in the second-level cache */
 #define GX_INPUT_SLACK 64u                /* bytes behind end that a reader may load, but not use */

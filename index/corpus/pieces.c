@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/grow.h"
+#include "engine/memory/grow.h"
 
 enum { MOST_FILES = 1024 }; /* of the format `files`, in a piece */
 

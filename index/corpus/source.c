@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <utf8proc.h>
 
-#include "engine/grow.h"
+#include "engine/memory/grow.h"
 #include "engine/sized.h"
 #include "index/corpus/line_cuts.h"
 #include "index/corpus/line_ranges.h"

@@ -41,7 +41,7 @@
 #ifndef GX_INDEX_CORPUS_SOURCE_H
 #define GX_INDEX_CORPUS_SOURCE_H
 
-#include "engine/gpuidx_advanced.h" /* gx_source_open */
+#include "engine/api/gpuidx_advanced.h" /* gx_source_open */
 #include "index/corpus/input.h"
 
 /* Begin with an open input, which is moved into the source: the documents of this file. opt->format

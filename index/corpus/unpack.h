@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "engine/gpuidx.h"
+#include "engine/api/gpuidx.h"
 
 #define GX_UNPACK_LOOK 10u /* bytes that gx_unpack_recognize looks at */
 

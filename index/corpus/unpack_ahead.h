@@ -19,7 +19,7 @@
 #ifndef GX_INDEX_CORPUS_UNPACK_AHEAD_H
 #define GX_INDEX_CORPUS_UNPACK_AHEAD_H
 
-#include "engine/gpuidx.h"
+#include "engine/api/gpuidx.h"
 
 typedef struct gx_unpack_ahead gx_unpack_ahead;
 

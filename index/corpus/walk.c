@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "engine/grow.h"
+#include "engine/memory/grow.h"
 #include "engine/status.h"
 
 enum { MAX_DEPTH = 128 };

@@ -3,7 +3,7 @@
 #ifndef GX_INDEX_CORPUS_WALK_H
 #define GX_INDEX_CORPUS_WALK_H
 
-#include "engine/gpuidx.h"
+#include "engine/api/gpuidx.h"
 
 typedef struct gx_walk gx_walk;
 

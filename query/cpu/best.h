@@ -10,7 +10,7 @@
 #ifndef GX_QUERY_CPU_BEST_H
 #define GX_QUERY_CPU_BEST_H
 
-#include "query/plan.h"
+#include "query/plan/plan.h"
 
 #define GX_CPU_SMALL_K 64u
 #define GX_CPU_BINS (25u * 256u) /* enough for any 32-bit score */

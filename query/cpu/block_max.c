@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/grow.h"
+#include "engine/memory/grow.h"
 #include "engine/status.h"
 #include "query/cpu/block_max_state.h"
 

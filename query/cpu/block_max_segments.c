@@ -8,9 +8,9 @@
  */
 #include <string.h>
 
-#include "engine/prefetch.h"
+#include "engine/memory/prefetch.h"
 #include "query/cpu/block_max_state.h"
-#include "query/mask.h"
+#include "query/filter/mask.h"
 
 #define LISTS_AT_A_TIME 4u
 

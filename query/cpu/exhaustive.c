@@ -5,8 +5,8 @@
 #include "engine/clock.h"
 #include "engine/status.h"
 #include "query/cpu/search.h"
-#include "query/mask.h"
-#include "query/topk.h"
+#include "query/filter/mask.h"
+#include "query/score/topk.h"
 
 #define CANCEL_EVERY 1024u /* blocks that are read between two calls of cancel */
 #define STRIDE 64u         /* documents whose best score is compared first */

@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-#include "index/attribute_codes.h"
-#include "index/attribute_order.h"
-#include "index/attribute_rows.h"
-#include "index/attribute_sets.h"
+#include "index/attributes/attribute_codes.h"
+#include "index/attributes/attribute_order.h"
+#include "index/attributes/attribute_rows.h"
+#include "index/attributes/attribute_sets.h"
 
 #define NOT_TESTED (GX_CPU_TESTS + 1) /* more tests than there can be */
 

@@ -6,8 +6,8 @@
 #ifndef GX_QUERY_CPU_FILTER_PROGRAM_H
 #define GX_QUERY_CPU_FILTER_PROGRAM_H
 
-#include "query/cpu/kernels.h"
-#include "query/filter.h"
+#include "query/cpu/kernels/kernels.h"
+#include "query/filter/filter.h"
 
 /* Make the program of a filter of one file; columns that tests need get their codes (attribute_codes.h). Its
  * first clause is that of node `first`, if that is the root or a child of a root that is an AND; *n_first is

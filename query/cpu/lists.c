@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codecs/bits.h"
-#include "engine/huge_pages.h"
-#include "engine/prefetch.h"
+#include "codecs/words/bits.h"
+#include "engine/memory/huge_pages.h"
+#include "engine/memory/prefetch.h"
 #include "engine/status.h"
 #include "query/cpu/live_list.h"
-#include "query/derived.h"
+#include "query/score/derived.h"
 
 #define MIN_DIRECTORY 4u /* blocks; shorter lists have no directory */
 #define MAP_OVERHANG 32u /* words behind a map that kernels may read */

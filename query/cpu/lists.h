@@ -6,20 +6,20 @@
  *   directory   tells in which block of the list a docid is: it has a block's number for every
  *               2^shift documents
  *   map         has a bit a slot of 2^shift documents. The bit is set where the list holds one of
- *               them (query/derived.h)
+ *               them (query/score/derived.h)
  *   rank        belongs to a dense list, whose map has a bit a document: the number of set bits
  *               before each 64 documents
  *   bounds      belong to one scorer (c0, c1, lossy): the greatest tf / (tf + K) of the list and of
  *               each block, the least K of each block, and the 1st, 10th, 100th, 1,000th and
  *               10,000th greatest tf / (tf + K); of the documents that are kept
  *
- * Maps and ranks are kept within a budget. query/derived.h plans which lists have them. Of what they
+ * Maps and ranks are kept within a budget. query/score/derived.h plans which lists have them. Of what they
  * leave, half is for live lists, where there are any.
  */
 #ifndef GX_QUERY_CPU_LISTS_H
 #define GX_QUERY_CPU_LISTS_H
 
-#include "query/cpu/kernels.h"
+#include "query/cpu/kernels/kernels.h"
 
 typedef struct gx_cpu_lists gx_cpu_lists;
 

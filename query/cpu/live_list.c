@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "index/build/list_encoder.h"
+#include "index/write/list_encoder.h"
 
 /* The kept postings of a list. */
 typedef struct postings {

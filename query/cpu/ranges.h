@@ -22,8 +22,8 @@
 #ifndef GX_QUERY_CPU_RANGES_H
 #define GX_QUERY_CPU_RANGES_H
 
+#include "query/cpu/kernels/range_kernels.h"
 #include "query/cpu/lists.h"
-#include "query/cpu/range_kernels.h"
 
 typedef enum gx_range_form {
     GX_RANGE_DENSE,

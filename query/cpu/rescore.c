@@ -1,10 +1,10 @@
 /* rescore.c: adds what lists add to the scores of some documents. A list that has ranges (ranges.h) is read there, any
  * other by its compressed blocks. */
 #include "engine/lower_bound.h"
-#include "engine/prefetch.h"
-#include "query/approximate.h"
+#include "engine/memory/prefetch.h"
 #include "query/cpu/ranges.h"
 #include "query/cpu/search.h"
+#include "query/plan/approximate.h"
 
 #define AT_ONCE 64u /* documents whose lines are fetched together */
 

@@ -32,9 +32,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codecs/bits.h"
-#include "engine/huge_pages.h"
-#include "engine/prefetch.h"
+#include "codecs/words/bits.h"
+#include "engine/memory/huge_pages.h"
+#include "engine/memory/prefetch.h"
 #include "engine/status.h"
 #include "query/cpu/block_max.h"
 #include "query/cpu/first_threshold.h"

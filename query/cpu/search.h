@@ -13,7 +13,7 @@
 #include "query/cpu/best.h"
 #include "query/cpu/lists.h"
 #include "query/cpu/selection.h"
-#include "query/exec.h"
+#include "query/exec/exec.h"
 
 #define GX_CPU_FEW_LISTS 32u /* lists for which a searcher has cursors from the start */
 
@@ -97,7 +97,7 @@ void gx_cpu_searcher_close(gx_cpu_searcher *s);
 /* Answer plan under op, which is GX_OP_OR or GX_OP_AND. n_terms >= 1. GX_ENOMEM, GX_ECANCELLED. */
 gx_status gx_cpu_exhaust(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err);
 gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err);
-/* The expect of the executor (query/exec.h). */
+/* The expect of the executor (query/exec/exec.h). */
 void gx_cpu_expect(const gx_cpu_searcher *s, const gx_plan *plan, bool known);
 /* Answer plan under AND. As above. */
 gx_status gx_cpu_intersect(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hits, gx_error *err);

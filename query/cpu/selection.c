@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/status.h"
-#include "query/filter.h"
+#include "query/filter/filter.h"
 
 #define MASK_GROUPS 64u   /* of a mask: a block that spans more is read without asking them */
 #define SELECTED_COST 3u  /* postings that the search reads while it looks a document up in all lists */

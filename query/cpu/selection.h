@@ -13,9 +13,9 @@
 
 #include "query/cpu/filter_program.h"
 #include "query/cpu/sieve.h"
-#include "query/filter_collect.h"
-#include "query/mask.h"
-#include "query/plan.h"
+#include "query/filter/filter_collect.h"
+#include "query/filter/mask.h"
+#include "query/plan/plan.h"
 
 typedef struct gx_cpu_selection {
     uint32_t n_docs;

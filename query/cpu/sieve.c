@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "index/attribute_bins.h"
-#include "index/attribute_codes.h"
+#include "index/attributes/attribute_bins.h"
+#include "index/attributes/attribute_codes.h"
 
 #define MOST_PASS 0.8f /* a sieve that lets more documents pass is none */
 

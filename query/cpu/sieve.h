@@ -8,8 +8,8 @@
 #ifndef GX_QUERY_CPU_SIEVE_H
 #define GX_QUERY_CPU_SIEVE_H
 
-#include "query/cpu/kernels.h"
-#include "query/filter.h"
+#include "query/cpu/kernels/kernels.h"
+#include "query/filter/filter.h"
 
 #define GX_CPU_SIEVE_COST 3.0f           /* of a group, in costs of clauses */
 #define GX_CPU_SIEVE_COST_OF_BITMAP 1.0f /* and of each bitmap of it */

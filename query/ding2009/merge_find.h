@@ -11,7 +11,7 @@
 #ifndef GX_QUERY_DING2009_MERGE_FIND_H
 #define GX_QUERY_DING2009_MERGE_FIND_H
 
-#include "engine/gpuidx.h"
+#include "engine/api/gpuidx.h"
 #include "engine/hd.h"
 #include "engine/lower_bound.h"
 

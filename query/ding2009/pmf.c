@@ -13,8 +13,8 @@
 #include "engine/status.h"
 #include "query/cpu/search.h"
 #include "query/ding2009/merge_find.h"
-#include "query/mask.h"
-#include "query/topk.h"
+#include "query/filter/mask.h"
+#include "query/score/topk.h"
 
 #define CANCEL_EVERY 1024u /* blocks */
 

@@ -3,8 +3,8 @@
 #include "query/ding2009/taat.cuh"
 
 extern "C" {
+#include "query/filter/mask.h"
 #include "query/gpu/sub_batch.cuh"
-#include "query/mask.h"
 }
 
 namespace gx {

@@ -1,6 +1,6 @@
 /* cpu.c: the CPU executor. The prepared index holds the derived lists; a session's workspace is a
  * searcher. */
-#include "query/exec.h"
+#include "query/exec/exec.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "query/gpu/small_batch.cuh"
 
 extern "C" {
-#include "query/mask.h"
+#include "query/filter/mask.h"
 }
 
 using namespace gx;

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/grow.h"
+#include "engine/memory/grow.h"
 #include "engine/parallel.h"
 #include "engine/status.h"
-#include "query/exec.h"
-#include "query/mask.h"
+#include "query/exec/exec.h"
+#include "query/filter/mask.h"
 
 #define LEAST_PIECE 128u /* queries: fewer do not pay for a thread */
 

@@ -12,13 +12,13 @@
 #ifndef GX_QUERY_GPU_COLUMNS_CUH
 #define GX_QUERY_GPU_COLUMNS_CUH
 
-#include "query/gpu/kernels.cuh"
+#include "query/gpu/kernels/kernels.cuh"
 #include "query/gpu/memory.cuh"
 
 #include <pthread.h>
 
 extern "C" {
-#include "query/filter.h"
+#include "query/filter/filter.h"
 }
 
 namespace gx {

@@ -3,7 +3,7 @@
 #include "query/gpu/sub_batch.cuh"
 
 extern "C" {
-#include "query/mask.h"
+#include "query/filter/mask.h"
 }
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* matches.cuh: all documents that match queries, not the best alone, counted by the ordinals of facets
- * (query/facet_ordinals.h). matches.cu has the kernel, facets.cu the host side. */
+ * (query/facet/facet_ordinals.h). matches.cu has the kernel, facets.cu the host side. */
 #ifndef GX_QUERY_GPU_MATCHES_CUH
 #define GX_QUERY_GPU_MATCHES_CUH
 

@@ -1,7 +1,7 @@
 /* payload.cuh: the payload of an index whose lists have no room in device memory.
  *
  *   host memory, pinned     | list 0 | list 1 | list 2 | ...     as in the file; kernels read it over PCIe
- *   device memory: pool     | list 7 | list 2 | free | list 9 |  copies; query/residency.h says of which lists
+ *   device memory: pool     | list 7 | list 2 | free | list 9 |  copies; query/exec/residency.h says of which lists
  *
  * gpu_index.payload is the device's address of the pinned payload. Kernels find a list at
  * payload + term_payload.words. For a list in the pool the host sets `words` to the distance, modulo
@@ -16,7 +16,7 @@
 
 extern "C" {
 #include "index/index.h"
-#include "query/residency.h"
+#include "query/exec/residency.h"
 }
 
 #include <pthread.h>

@@ -3,8 +3,8 @@
 #include "query/gpu/state.cuh"
 
 extern "C" {
-#include "query/derived.h"
-#include "query/mask.h"
+#include "query/filter/mask.h"
+#include "query/score/derived.h"
 }
 
 #include <time.h>
@@ -79,7 +79,7 @@ static gx_status find_aux_lists(gpu_prepared_index *s, gx_error *err)
     return GX_OK;
 }
 
-/* Place the maps of the plan (query/derived.h) of at most this many words. */
+/* Place the maps of the plan (query/score/derived.h) of at most this many words. */
 static gx_status place_maps(gpu_prepared_index *s, uint64_t words, gx_error *err)
 {
     static const gx_map_sizes sizes = {presence_words, class_words};

@@ -4,10 +4,10 @@
 #define GX_QUERY_GPU_STATE_CUH
 
 #include "query/gpu/columns.cuh"
-#include "query/gpu/kernels.cuh"
+#include "query/gpu/kernels/kernels.cuh"
+#include "query/gpu/kernels/tiles.cuh"
 #include "query/gpu/memory.cuh"
 #include "query/gpu/payload.cuh"
-#include "query/gpu/tiles.cuh"
 
 #include <pthread.h>
 

@@ -6,7 +6,7 @@
 #include "engine/lower_bound.h"
 
 extern "C" {
-#include "query/mask.h"
+#include "query/filter/mask.h"
 }
 
 #include <algorithm>
@@ -311,7 +311,7 @@ struct search_costs {
     double list_launch, tile_launch; /* a run takes so much more, */
 };
 constexpr double TIMES_IF_ALONE = 3;   /* and lists at a time so much longer, where a query has the GPU to itself */
-constexpr uint32_t GOOD_MAP_SLOTS = 4; /* slots a posting (query/derived.h) */
+constexpr uint32_t GOOD_MAP_SLOTS = 4; /* slots a posting (query/score/derived.h) */
 constexpr search_costs COSTS[2] = {
     {.35, 0, 4.5e-6, 0, 12e-6, .08, 9e-3, 4.5e-3, 15, 62},  /* k <= SMALL_K */
     {.3, .3, 7e-6, .4e-6, 25e-6, .08, 40e-3, 2e-3, 65, 84}, /* greater k */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/prefetch.h"
+#include "engine/memory/prefetch.h"
 #include "engine/status.h"
-#include "query/collection.h"
+#include "query/engine/collection.h"
 
 #define LARGE_K 50u         /* from this k on a leaf of its own */
 #define MOST_TERMS 6u       /* queries of so many terms and more share a leaf */

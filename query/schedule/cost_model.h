@@ -17,8 +17,8 @@
 #ifndef GX_QUERY_SCHEDULE_COST_MODEL_H
 #define GX_QUERY_SCHEDULE_COST_MODEL_H
 
-#include "engine/gpuidx_advanced.h" /* gx_cost_profile */
-#include "query/plan.h"
+#include "engine/api/gpuidx_advanced.h" /* gx_cost_profile */
+#include "query/plan/plan.h"
 
 /* The features of a plan that an engine runs. */
 gx_query_features gx_plan_features(const gx_plan *plan);

@@ -26,7 +26,7 @@
 #ifndef GX_QUERY_SCHEDULE_SCHEDULER_H
 #define GX_QUERY_SCHEDULE_SCHEDULER_H
 
-#include "engine/gpuidx_advanced.h" /* gx_processor */
+#include "engine/api/gpuidx_advanced.h" /* gx_processor */
 
 typedef struct gx_scheduler_options {
     uint32_t bound;       /* most queries that wait, >= 1 */

@@ -19,7 +19,7 @@
 
 #include "engine/sized.h"
 #include "engine/status.h"
-#include "query/engine.h"
+#include "query/engine/engine.h"
 #include "query/schedule/decisions.h"
 
 #define PUT_AT_ONCE 256u /* queries that are described before they are put */

@@ -4,8 +4,8 @@
 #ifndef GX_QUERY_SCHEDULE_SERVICE_H
 #define GX_QUERY_SCHEDULE_SERVICE_H
 
-#include "engine/gpuidx_advanced.h" /* gx_service */
-#include "query/exec.h"
+#include "engine/api/gpuidx_advanced.h" /* gx_service */
+#include "query/exec/exec.h"
 #include "query/schedule/scheduler.h"
 
 /* A query on its way through the service. It stays the caller's, and so does all that it points to;

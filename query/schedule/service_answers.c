@@ -2,7 +2,7 @@
  * from the CPU in place of a GPU that has failed. */
 #include "query/schedule/service_state.h"
 
-#include "engine/prefetch.h"
+#include "engine/memory/prefetch.h"
 #include "engine/status.h"
 #include "query/schedule/decisions.h"
 

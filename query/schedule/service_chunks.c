@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "engine/prefetch.h"
+#include "engine/memory/prefetch.h"
 
 #define LEAST_QUERIES 8u  /* of a submission that passes the scheduler by */
 #define MOST_QUERIES 256u /* of a chunk */

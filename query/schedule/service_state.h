@@ -18,9 +18,9 @@
 
 #include "engine/clock.h"
 #include "engine/parallel.h"
+#include "query/engine/session.h"
 #include "query/schedule/cost_model.h"
 #include "query/schedule/service.h"
-#include "query/session.h"
 
 #define GX_WORKER_LEFT UINT64_MAX
 
@@ -89,8 +89,8 @@ struct gx_service {
     alignas(64) pthread_mutex_t lock; /* of the rest */
     pthread_cond_t work[GX_N_PROCESSORS], room, drained, ended;
     pthread_cond_t retries; /* threads whose GPU has failed wait here: they do not take what `work` tells of */
-    gx_worker *left;   /* threads that the GPU keeps, or has kept */
-    uint32_t n_active; /* threads that answer */
+    gx_worker *left;        /* threads that the GPU keeps, or has kept */
+    uint32_t n_active;      /* threads that answer */
     uint32_t most_polling;
     bool watches;
     atomic_uint n_wait_for_room;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/grow.h"
+#include "engine/memory/grow.h"
 #include "engine/status.h"
 
 /* Threads that a GPU kept when their service was closed. */

@@ -6,8 +6,8 @@
 
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "query/exec/wide_hits.h"
 #include "query/schedule/service_state.h"
-#include "query/wide_hits.h"
 
 #define QUERY_OPTIONS_LEAST GX_SIZE_THROUGH(gx_query_options, mask)
 

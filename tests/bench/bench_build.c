@@ -13,8 +13,8 @@
 #include <time.h>
 
 #include "index/analysis/analyzer.h"
-#include "index/build/postings_buffer.h"
-#include "index/build/term_cache.h"
+#include "index/inversion/postings_buffer.h"
+#include "index/inversion/term_cache.h"
 
 #define PIECE 500u
 

@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/gpuidx_advanced.h"
+#include "engine/api/gpuidx_advanced.h"
 #include "engine/random.h"
 
 enum { VOCABULARY = 200000, MOST_COMMITS = 4096, K = 10 };

@@ -19,8 +19,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "engine/api/gpuidx_advanced.h"
 #include "engine/clock.h"
-#include "engine/gpuidx_advanced.h"
 #include "engine/parallel.h"
 #include "engine/random.h"
 

@@ -6,7 +6,7 @@
  * attribute by value. Prints, in microseconds of processor time a query (the mean of each query's fastest
  * of three rounds): a search of the 10 best; the same with options.count; with each facet and with all of
  * them in its place. Then, of sets of documents drawn at random, the nanoseconds a document that counting
- * takes by documents and by columns (query/facet_counts.h), after comparing their counts.
+ * takes by documents and by columns (query/facet/facet_counts.h), after comparing their counts.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 #include "engine/random.h"
 #include "index/index.h"
-#include "query/facet_counts.h"
+#include "query/facet/facet_counts.h"
 
 enum { MAX_QUERIES = 1000, ROUNDS = 3, MAX_FACETS = GX_MAX_ATTRIBUTES };
 

@@ -1,4 +1,4 @@
-/* bench_facets_gpu: facets counted by a GPU, on a generated collection (tools/bench/collection.h).
+/* bench_facets_gpu: facets counted by a GPU, on a generated collection (tools/bench/data/collection.h).
  *
  *   bench_facets_gpu [--docs=N] [--queries=N] [--sessions=N] [--batch=N] [--runs=N] [--check=N] [--seed=N]
  *
@@ -16,11 +16,11 @@
 #include <time.h>
 
 #include "engine/random.h"
-#include "index/attribute_order.h"
-#include "query/count.h"
-#include "query/facet_ordinals.h"
-#include "query/session.h"
-#include "tools/bench/collection.h"
+#include "index/attributes/attribute_order.h"
+#include "query/engine/session.h"
+#include "query/facet/count.h"
+#include "query/facet/facet_ordinals.h"
+#include "tools/bench/data/collection.h"
 
 enum { N_ATTRIBUTES = 4, MOST_SESSIONS = 64, MOST_FACETS = 4, MOST_COUNTS = 4 << 20 };
 

@@ -7,12 +7,12 @@
  *              [--groups=N] [--runs=N] [--sessions=N] [--check=N] [--alone=N] [--scatter-add=N]
  *              [--map-memory=BYTES,..] [--codec=NAME] [--engine=gpu|cpu] [--approximate='X;..']
  *
- * Without --index the collection is generated (tools/bench/sparse_collection.h), documents by their
+ * Without --index the collection is generated (tools/bench/data/sparse_collection.h), documents by their
  * places unless --scattered; a query is --terms of the terms of a generated one that has so many.
  * With it, the lists of FILE are taken --times times, one after the other, and a query is a line of
  * the log: its first --terms different terms that the index has. 0 terms: all of them. --groups: the
  * queries sorted by postings, in so many groups, each measured by itself. --scatter-add: so many
- * queries by the plain way (tools/bench/scatter_add.h), too. On the CPU a session is a thread, and
+ * queries by the plain way (tools/bench/data/scatter_add.h), too. On the CPU a session is a thread, and
  * queries/s without sessions are those of one thread. GX_CPU chooses its instruction set.
  * --approximate: texts of gx_approximate_read, each with its speed and its recall.
  */
@@ -24,10 +24,10 @@
 
 #include "engine/clock.h"
 #include "engine/parallel.h"
-#include "query/session.h"
+#include "query/engine/session.h"
 #include "tests/bench/bench_long_options.h"
 #ifdef GX_CUDA
-#include "tools/bench/scatter_add.h"
+#include "tools/bench/data/scatter_add.h"
 #endif
 
 /* A query as it is drawn or read: its lists, with a weight of each. */

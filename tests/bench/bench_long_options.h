@@ -2,7 +2,7 @@
 #ifndef GX_TESTS_BENCH_LONG_OPTIONS_H
 #define GX_TESTS_BENCH_LONG_OPTIONS_H
 
-#include "tools/bench/sparse_collection.h"
+#include "tools/bench/data/sparse_collection.h"
 
 #define MAX_VALUES 8
 #define MAX_SETTINGS 64 /* of --approximate */

@@ -1,5 +1,5 @@
 /* bench_parts: what the parts of a collection cost: the same generated documents
- * (tools/bench/collection.h) as one index, as collections of several parts, and with some deleted
+ * (tools/bench/data/collection.h) as one index, as collections of several parts, and with some deleted
  * against a fresh build of the others. Every answer is compared with that of the one index.
  *
  *   bench_parts [--engine=gpu|cpu] [--join=auto|never|always] [--docs=N] [--terms=N] [--queries=N]
@@ -21,10 +21,10 @@
 #include <unistd.h>
 
 #include "engine/parallel.h"
-#include "index/build/writer.h"
-#include "query/engine.h"
-#include "query/session.h"
-#include "tools/bench/collection.h"
+#include "index/write/writer.h"
+#include "query/engine/engine.h"
+#include "query/engine/session.h"
+#include "tools/bench/data/collection.h"
 
 enum { WAVE = 64, MOST_PARTS = 4096, MOST_COUNTS = 8 };
 

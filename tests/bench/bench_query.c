@@ -1,5 +1,5 @@
 /* bench_query: queries/s and latency of one engine on a generated collection
- * (tools/bench/collection.h), each answer checked first: pruned against exhaustive on the same
+ * (tools/bench/data/collection.h), each answer checked first: pruned against exhaustive on the same
  * engine, and the first ones against the CPU engine.
  *
  *   bench_query [--engine=gpu|cpu] [--docs=N] [--terms=N] [--queries=N] [--codec=NAME] [--seed=N]
@@ -27,13 +27,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/api/gpuidx_advanced.h"
 #include "engine/device.h"
-#include "engine/gpuidx_advanced.h"
 #include "engine/random.h"
-#include "index/attribute_order.h"
-#include "query/pairs.h"
+#include "index/attributes/attribute_order.h"
+#include "query/exec/pairs.h"
 #include "tests/bench/residency_table.h"
-#include "tools/bench/collection.h"
+#include "tools/bench/data/collection.h"
 
 typedef struct options {
     gx_synth_options synth;

@@ -17,8 +17,8 @@
 #include <time.h>
 
 #include "index/index.h"
-#include "query/approximate.h"
-#include "query/session.h"
+#include "query/engine/session.h"
+#include "query/plan/approximate.h"
 
 static double now(void)
 {

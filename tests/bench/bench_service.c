@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "engine/clock.h"
+#include "query/engine/session.h"
 #include "query/schedule/service.h"
-#include "query/session.h"
 #include "tests/support/gen.h"
 
 enum { N_TERMS = 2000, N_DOCS = 20000, N_PLANS = 4096, K = 10 };

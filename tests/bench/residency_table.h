@@ -8,8 +8,8 @@
 #ifndef GX_TESTS_BENCH_RESIDENCY_TABLE_H
 #define GX_TESTS_BENCH_RESIDENCY_TABLE_H
 
-#include "query/exec.h"
-#include "tools/bench/collection.h"
+#include "query/exec/exec.h"
+#include "tools/bench/data/collection.h"
 
 typedef struct residency_bench {
     const gx_synth *s;

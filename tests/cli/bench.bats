@@ -307,7 +307,8 @@ assert all(abs(sum(x[s] for s in steps) - 100) < 1e-6 for x in r["table3"]), r' 
 r = json.load(sys.stdin)
 assert r["figure"] == "ratio" and r["seed"] == 1 and r["cpu"], r
 assert [x["other_length"] for x in r["rows"]] == [200000 << i for i in range(7)], r
-assert all(len(x["levels_ns"]) > 1 and min(x["levels_ns"]) >= 0 and x["ours_ns"] >= 0 for x in r["rows"]), r' <<<"$output"
+assert all(len(x["levels_ns"]) > 1 and min(x["levels_ns"]) >= 0 for x in r["rows"]), r
+assert all(x["ours_ns"] >= 0 for x in r["rows"]), r' <<<"$output"
 }
 
 @test "operators and numbers named twice are measured once" {

@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "index/check.h"
+#include "index/check/check.h"
 #include "index/convert/ciff.h"
 #include "tests/fuzz/fuzz.h"
 

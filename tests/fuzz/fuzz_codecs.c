@@ -1,7 +1,7 @@
 /* Words of any kind into every decoder and validator. Byte 0 is the codec's id (or, where there is
  * none, any number that chooses one), bytes 1 and 2 the number of integers less one, byte 3 the
  * parameter; the words follow. From 255 down byte 0 is one of the baselines
- * (tools/bench/baseline_codecs.h), byte 1 tells how many steps, and its bytes follow.
+ * (tools/bench/codecs/baseline_codecs.h), byte 1 tells how many steps, and its bytes follow.
  *
  * As a program it replays files, tests/data/fuzz-codecs in the ordinary tests, and blocks that
  * every codec of the registry and every baseline makes of random integers, each as it is and
@@ -25,7 +25,7 @@
 
 #include "codecs/decode.h"
 #include "tests/fuzz/fuzz.h"
-#include "tools/bench/baseline_codecs.h"
+#include "tools/bench/codecs/baseline_codecs.h"
 
 static uint32_t *allocate(size_t words)
 {

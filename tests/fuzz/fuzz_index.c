@@ -21,8 +21,8 @@
 
 #include "engine/hash.h"
 #include "engine/random.h"
-#include "index/attributes.h"
-#include "index/check.h"
+#include "index/attributes/attributes.h"
+#include "index/check/check.h"
 #include "index/index.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -20,8 +20,8 @@
 #include <unistd.h>
 #include <utf8proc.h>
 
-#include "query/eval/query_log.h"
-#include "query/eval/trec.h"
+#include "query/log/query_log.h"
+#include "query/measures/trec.h"
 
 #define check(x) ((x) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x), abort()))
 

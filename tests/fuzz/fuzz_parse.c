@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "query/parse.h"
+#include "query/syntax/parse.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_tree(const gx_query_tree *t)

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "index/build/columns.h"
-#include "index/build/writer.h"
+#include "index/write/columns.h"
+#include "index/write/writer.h"
 #include "tests/support/collection.h"
 #include "tests/support/test.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine/random.h"
-#include "index/build/writer.h"
+#include "index/write/writer.h"
 #include "tests/support/test.h"
 
 #define META                                                                                                           \

@@ -2,7 +2,7 @@
 #ifndef GX_TESTS_SUPPORT_CPU_COLLECTION_H
 #define GX_TESTS_SUPPORT_CPU_COLLECTION_H
 
-#include "engine/gpuidx_advanced.h"
+#include "engine/api/gpuidx_advanced.h"
 #include "tests/support/scratch.h"
 #include "tests/support/test.h"
 

@@ -2,7 +2,7 @@
 #ifndef GX_TESTS_SUPPORT_EXCHANGE_H
 #define GX_TESTS_SUPPORT_EXCHANGE_H
 
-#include "engine/gpuidx_advanced.h"
+#include "engine/api/gpuidx_advanced.h"
 #include "tests/support/collection.h"
 #include "tests/support/indexes.h"
 

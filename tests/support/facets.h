@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include "engine/gpuidx_advanced.h"
+#include "engine/api/gpuidx_advanced.h"
 #include "tests/support/test.h"
 
 enum { VALUE_BYTES = 40 };

@@ -6,7 +6,7 @@
 
 #include "engine/random.h"
 #include "index/analysis/analyzer.h"
-#include "index/build/writer.h"
+#include "index/write/writer.h"
 
 uint64_t gen_u64(gen_rng *r)
 {

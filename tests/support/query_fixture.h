@@ -5,7 +5,7 @@
 #ifndef GX_TESTS_SUPPORT_QUERY_FIXTURE_H
 #define GX_TESTS_SUPPORT_QUERY_FIXTURE_H
 
-#include "query/session.h"
+#include "query/engine/session.h"
 #include "tests/support/gen.h"
 #include "tests/support/oracle.h"
 

@@ -1,11 +1,12 @@
-/* row_sets.cuh: random queries over a source of columns (codecs/row_tile.cuh) on the GPU, against the CPU's answers. */
+/* row_sets.cuh: random queries over a source of columns (tools/bench/bitmaps/row_tile.cuh) on the GPU, against the
+ * CPU's answers. */
 #ifndef GX_TESTS_SUPPORT_ROW_SETS_CUH
 #define GX_TESTS_SUPPORT_ROW_SETS_CUH
 
 #include <cuda_runtime.h>
 #include <time.h>
 
-#include "codecs/row_tile.cuh"
+#include "tools/bench/bitmaps/row_tile.cuh"
 
 extern "C" {
 #include "engine/random.h"

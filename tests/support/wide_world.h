@@ -8,13 +8,13 @@
  * of that size lay between them. What searches it cannot tell.
  *
  * The judge has the documents as the test made them. It shares no code with the library: its own statistics, scores
- * (of GX_BM25 and GX_BM25_ATIRE, in fixed point as query/bm25.h defines them), and order, by score and docid.
+ * (of GX_BM25 and GX_BM25_ATIRE, in fixed point as query/score/bm25.h defines them), and order, by score and docid.
  */
 #ifndef GX_TESTS_SUPPORT_WIDE_WORLD_H
 #define GX_TESTS_SUPPORT_WIDE_WORLD_H
 
-#include "engine/gpuidx_advanced.h"
-#include "index/collection.h"
+#include "engine/api/gpuidx_advanced.h"
+#include "index/read/collection.h"
 #include "tests/support/test.h"
 
 enum { WORLD_WORDS = 9, WORLD_PARTS = 5, WORLD_DOCS = 400, WORLD_GAP_LENGTH = 4 };

@@ -6,7 +6,7 @@ trec_eval lacks, with their definitions written out below.
 
 Without files: random judgements and a run, full of ties, graded, negative and missing judgements. With two files:
 those. With --compare also two random runs side by side: t-test against SciPy's, the
-randomisation test against its definition in query/eval/comparison.h. (One evaluation a process: a second one in the
+randomisation test against its definition in query/measures/comparison.h. (One evaluation a process: a second one in the
 same process can make pytrec_eval 0.5.11 spin.) Prints what differs; exit 1 if anything does.
 """
 import argparse

@@ -3,7 +3,7 @@
 
     tests/witness/quantum.py [GPUIDX] [--docs N]
 
-Each part of a score is an integer on a scale that the query's total weight sets (engine/gpuidx.h, gx_query). A term
+Each part of a score is an integer on a scale that the query's total weight sets (engine/api/gpuidx.h, gx_query). A term
 that stands in every document weighs little beside rare ones, so few integers are left to it. The program builds a
 collection of N documents that all hold the term `common`, one to nine times, with r further terms in one document
 each, asks for `common` and those r terms with k 3000, and compares with BM25 as this program computes it. It prints a

@@ -2,14 +2,10 @@
  * bench_WORD.c. */
 #include <stddef.h>
 
-#include "tools/cli.h"
+#include "tools/cli/cli.h"
 
 static const cli_command *const benchmarks[] = {
-    &cmd_bench_bitmaps,
-    &cmd_bench_codecs,
-    &cmd_bench_query,
-    &cmd_bench_schedule,
-    NULL,
+    &cmd_bench_bitmaps, &cmd_bench_codecs, &cmd_bench_query, &cmd_bench_schedule, NULL,
 };
 
 const cli_command cmd_bench = {

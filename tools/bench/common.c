@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "codecs/simd.h"
-#include "tools/cli.h"
+#include "codecs/words/simd.h"
+#include "tools/cli/cli.h"
 
 enum { MAX_DIR = 2048 };
 

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "engine/gpuidx.h"
+#include "engine/api/gpuidx.h"
 
 /* A line: gpuidx's version, the CPU, the instructions that its decoders use, and the seed. */
 void bench_print_machine(uint64_t seed);

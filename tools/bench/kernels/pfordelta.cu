@@ -1,5 +1,5 @@
 /* Whole lists of PForDelta. */
-#include "codecs/pfordelta.cuh"
+#include "codecs/compared/pfordelta.cuh"
 #include "tools/bench/kernels/list_kernels.cuh"
 
 namespace gx {

@@ -1,5 +1,5 @@
 /* Whole lists of Simple-9, Simple-16 and Simple-8b. */
-#include "codecs/simple.cuh"
+#include "codecs/compared/simple.cuh"
 #include "tools/bench/kernels/list_kernels.cuh"
 
 namespace gx {

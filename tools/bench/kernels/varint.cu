@@ -14,7 +14,7 @@
  *     PU, PB         28, 23 each four, an eighth      150, 80    315, 225 79, 56
  *     GB             15 a descriptor, an eighth        95        210      52
  */
-#include "codecs/varint.cuh"
+#include "codecs/compared/varint.cuh"
 #include "tools/bench/kernels/list_kernels.cuh"
 
 namespace gx {

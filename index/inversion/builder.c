@@ -1,0 +1,240 @@
+#include "index/inversion/builder.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/clock.h"
+#include "engine/files/temporary_file.h"
+#include "engine/parallel.h"
+#include "engine/sized.h"
+#include "engine/status.h"
+#include "index/inversion/builder_state.h"
+
+#define MAX_MEMORY ((uint64_t)32 << 30) /* chains are addressed in 2^32 units of 16 bytes, strings in bytes */
+
+/* ---- opening ---- */
+
+/* A copy of the analyzer, which the caller may close before it closes the copy. */
+static gx_status copy_analyzer(gx_builder *b, const gx_analyzer *like, gx_error *err)
+{
+    char *json = gx_analyzer_json(like);
+    const gx_status st =
+        json ? gx_analyzer_open_json(&b->analyzer, json, strlen(json), err) : gx_doc_indexer_no_memory(err);
+    free(json);
+    return st;
+}
+
+static gx_status open_parts(gx_builder *b, const gx_analyzer *like, gx_error *err)
+{
+    gx_writer_options w = GX_WRITER_OPTIONS;
+    w.force = b->opt.force;
+    w.store_text = b->opt.store_text;
+    w.impacts = b->opt.vector_bits != 0;
+    w.list_units = w.impacts && b->opt.list_units;
+    gx_status st = gx_codec_find_pair(&w.docids, &w.tfs, b->opt.docid_codec, b->opt.tf_codec, err);
+    const char *analyzer = b->opt.analyzer ? b->opt.analyzer : w.impacts ? "whitespace" : NULL;
+    const gx_analyzer_options an = {analyzer, b->opt.stemmer, b->opt.stopwords, b->opt.fold};
+    if (st == GX_OK)
+        st = like ? copy_analyzer(b, like, err) : gx_analyzer_open(&b->analyzer, &an, err);
+    if (st == GX_OK && (!gx_external_ids_open(&b->ids) || (w.impacts && !gx_vector_check_open(&b->check))))
+        st = gx_doc_indexer_no_memory(err);
+    if (st == GX_OK && b->opt.n_attributes)
+        st = gx_columns_open(&b->columns, b->opt.attributes, b->opt.bitmaps, b->opt.n_attributes, b->dir, err);
+    w.columns = b->columns;
+    w.threads = b->opt.threads;
+    if (st == GX_OK)
+        st = gx_writer_open(&b->writer, b->path, &w, err);
+    if (st == GX_OK && b->opt.duplicates == GX_DUPLICATES_LAST && !(b->spooled = gx_builder_open_spool(b->dir)))
+        st = gx_fail(err, GX_EIO, "cannot make a temporary file in %s: %s", b->dir, strerror(errno));
+    const gx_parallel_inverter_options inverter = {.threads = b->opt.threads ? b->opt.threads : 1,
+                                                   .memory = b->opt.memory,
+                                                   .dir = b->dir,
+                                                   .document_sink = gx_builder_take_document,
+                                                   .pack = gx_builder_pack_batch,
+                                                   .batch_sink = gx_builder_take_batch,
+                                                   .user = b};
+    if (st == GX_OK)
+        st = gx_parallel_inverter_open(&b->inverter, b->analyzer, &inverter, err);
+    return st;
+}
+
+gx_status gx_builder_open(gx_builder **out, const gx_builder_options *opt, gx_error *err)
+{
+    return gx_builder_open_like(out, opt, NULL, err);
+}
+
+gx_status gx_builder_open_like(gx_builder **out, const gx_builder_options *opt, const gx_analyzer *analyzer,
+                               gx_error *err)
+{
+    *out = NULL;
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    gx_status st =
+        gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_builder_options, threads), "gx_builder_options", err);
+    if (st != GX_OK)
+        return st;
+    if (!o.path || !*o.path)
+        return gx_fail(err, GX_EUSAGE, "no path is given for the index");
+    if (o.memory == 0)
+        o.memory = 512u << 20;
+    if (o.memory > MAX_MEMORY)
+        o.memory = MAX_MEMORY;
+    if (o.memory < 1u << 20)
+        return gx_fail(err, GX_EUSAGE, "%llu bytes of memory are too few to build with; the least is 1 MiB",
+                       (unsigned long long)o.memory);
+    if (o.vector_bits && (o.vector_bits < GX_MIN_IMPACT_BITS || o.vector_bits > GX_MAX_IMPACT_BITS))
+        return gx_fail(err, GX_EUSAGE, "weights of %u bits; it must be %u to %u", o.vector_bits, GX_MIN_IMPACT_BITS,
+                       GX_MAX_IMPACT_BITS);
+    gx_builder *b = calloc(1, sizeof *b);
+    if (!b)
+        return gx_doc_indexer_no_memory(err);
+    b->opt = o;
+    b->counts.size = sizeof b->counts;
+    b->path = strdup(o.path);
+    b->dir = gx_directory_of(o.path);
+    b->source = o.source ? strdup(o.source) : NULL;
+    st = !b->path || !b->dir || (o.source && !b->source) ? gx_doc_indexer_no_memory(err) : open_parts(b, analyzer, err);
+    if (st != GX_OK) {
+        gx_builder_abort(b);
+        return st;
+    }
+    *out = b;
+    return GX_OK;
+}
+
+void gx_builder_abort(gx_builder *b)
+{
+    if (!b)
+        return;
+    gx_parallel_inverter_close(b->inverter); /* first: its threads use the others */
+    gx_writer_close(b->writer);
+    gx_columns_close(b->columns);
+    gx_analyzer_close(b->analyzer);
+    gx_external_ids_close(&b->ids);
+    if (b->spooled)
+        fclose(b->spooled);
+    gx_vector_check_close(b->check);
+    free(b->ranges);
+    free(b->tombstones);
+    free(b->remap);
+    free(b->path);
+    free(b->dir);
+    free(b->source);
+    free(b);
+}
+
+/* ---- counts ---- */
+
+/* What the inverter has done so far, besides what the builder counted. */
+static void add_indexer_counts(const gx_builder *b, gx_builder_counts *c)
+{
+    gx_indexer_counts t;
+    gx_parallel_inverter_get_counts(b->inverter, &t);
+    c->dropped_tokens += t.dropped_tokens;
+    c->replaced_bytes += t.replaced_bytes;
+    c->memory_bytes = t.memory_bytes;
+    c->spills = t.spills;
+    c->tokens += t.tokens;
+    c->empty += t.empty;
+    c->adding += gx_parallel_inverter_caller_seconds(b->inverter);
+    for (int s = 0; s < GX_N_STAGES; ++s)
+        c->seconds[s] += t.seconds[s];
+}
+
+gx_status gx_builder_get_counts(const gx_builder *b, gx_builder_counts *counts)
+{
+    gx_builder_counts c = b->counts;
+    if (b->inverter)
+        add_indexer_counts(b, &c);
+    return gx_sized_write(counts, &c, sizeof c, GX_SIZE_THROUGH(gx_builder_counts, seconds));
+}
+
+/* ---- the end ---- */
+
+/* Add the time since the stamp to the stage, and set the stamp for the next one. */
+static void end_stage(gx_builder *b, enum gx_builder_stage stage)
+{
+    b->stamp = gx_stage_lap(b->counts.seconds, stage, b->stamp);
+}
+
+/* The META section; the caller frees. NULL: out of memory. */
+static char *make_meta(const gx_builder *b)
+{
+    char created[32] = "", *analyzer = gx_analyzer_json(b->analyzer), *text = NULL;
+    const time_t t = time(NULL);
+    struct tm tm;
+    if (gmtime_r(&t, &tm))
+        strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    json_t *an = analyzer ? json_loads(analyzer, 0, NULL) : NULL;
+    json_t *root =
+        an ? json_pack("{s:o, s:s+, s:s}", "analyzer", an, "generator", "gpuidx ", gx_version(), "created", created)
+           : NULL;
+    json_t *source = root && b->source ? json_string(b->source) : NULL; /* NULL also where it is not UTF-8 */
+    if (source)
+        json_object_set_new(root, "source", source);
+    if (root && b->check)
+        json_object_set_new(root, "impacts",
+                            json_pack("{s:s, s:i, s:s}", "of", "vectors", "bits", (int)b->opt.vector_bits, "scale",
+                                      b->opt.list_units ? "list" : "collection"));
+    if (root)
+        text = json_dumps(root, JSON_COMPACT);
+    json_decref(root);
+    free(analyzer);
+    return text;
+}
+
+static void close_inverter(void *user, uint32_t number)
+{
+    (void)number;
+    gx_parallel_inverter_close(user);
+}
+
+gx_status gx_builder_finish(gx_builder *b, gx_error *err)
+{
+    if (b->done)
+        return gx_fail(err, GX_EUSAGE, "the builder cannot finish: it finished or failed before");
+    b->done = true;
+    gx_external_ids_close(&b->ids); /* no id is looked up any more */
+    gx_status st = gx_parallel_inverter_finish(b->inverter, err);
+    if (st != GX_OK)
+        return st;
+    add_indexer_counts(b, &b->counts);
+    gx_parallel_inverter *inverter = b->inverter;
+    b->inverter = NULL; /* its sums are in the counts */
+    b->stamp = gx_clock_seconds();
+    if (b->spooled)
+        st = gx_builder_write_spooled(b, err);
+    end_stage(b, GX_STAGE_DOCUMENTS);
+    if (b->check) {
+        b->unit = gx_impact_unit(b->range, b->opt.vector_bits);
+        gx_writer_set_unit(b->writer, b->unit);
+    }
+    const gx_list_sink sink = gx_builder_list_sink(b);
+    if (st == GX_OK)
+        st = gx_parallel_inverter_merge(inverter, &sink, err);
+    /* to free its memory takes a while, in which the file gets its last sections */
+    gx_threads *const closing = b->opt.threads > 1 ? gx_threads_start(1, 0, close_inverter, inverter) : NULL;
+    if (!closing)
+        gx_parallel_inverter_close(inverter);
+    b->counts.memory_bytes = 0;
+    b->stamp = gx_clock_seconds();
+    char *meta = st == GX_OK ? make_meta(b) : NULL;
+    if (st == GX_OK)
+        st = meta ? gx_writer_finish(b->writer, meta, err) : gx_doc_indexer_no_memory(err);
+    free(meta);
+    gx_threads_join(closing);
+    end_stage(b, GX_STAGE_DOCUMENTS);
+    return st;
+}
+
+void gx_builder_keep_unnamed(gx_builder *b)
+{
+    gx_writer_keep_unnamed(b->writer);
+}
+
+char *gx_builder_unnamed_path(const gx_builder *b)
+{
+    return gx_writer_unnamed_path(b->writer);
+}

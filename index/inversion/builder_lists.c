@@ -1,0 +1,131 @@
+/* builder_lists.c: the inverter's lists are encoded, a range of terms by each of its threads: without the postings of
+ * deleted documents, and with impacts in the place of weights. */
+#include "index/inversion/builder_state.h"
+
+#include <stdlib.h>
+
+#include "engine/clock.h"
+#include "engine/status.h"
+
+#define TIMED_POSTINGS 1024u /* of which one list is timed */
+
+/* Lists of a range of terms, encoded by one of the inverter's threads. */
+typedef struct encoded_range {
+    const gx_builder *builder;
+    gx_list_encoder encoded;
+    uint64_t postings, untimed; /* untimed: postings coded since a list was timed */
+    double seconds;             /* that coding took, estimated by the lists that are timed */
+    uint32_t *docids, *tfs;     /* [max_kept] */
+    uint32_t max_kept;
+    uint32_t *impacts; /* [max_impacts] */
+    uint32_t max_impacts;
+} encoded_range;
+
+static void *make_range(void *user)
+{
+    encoded_range *r = calloc(1, sizeof *r);
+    if (r) {
+        r->builder = user;
+        gx_writer_open_encoded(r->builder->writer, &r->encoded);
+    }
+    return r;
+}
+
+static void free_range(void *output)
+{
+    encoded_range *r = output;
+    gx_list_encoder_close(&r->encoded);
+    free(r->docids);
+    free(r->tfs);
+    free(r->impacts);
+    free(r);
+}
+
+/* Remove the postings of deleted documents from a list. */
+static gx_status remap_list(encoded_range *r, gx_term_postings *l, gx_error *err)
+{
+    if (l->df > r->max_kept) {
+        free(r->docids);
+        free(r->tfs);
+        r->max_kept = 0;
+        r->docids = malloc(l->df * sizeof *r->docids);
+        r->tfs = malloc(l->df * sizeof *r->tfs);
+        if (!r->docids || !r->tfs)
+            return gx_doc_indexer_no_memory(err);
+        r->max_kept = l->df;
+    }
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->df; ++i) {
+        const uint32_t d = r->builder->remap[l->docids[i]];
+        if (d == UINT32_MAX)
+            continue;
+        r->docids[n] = d;
+        r->tfs[n++] = l->tfs[i];
+    }
+    l->df = n;
+    l->docids = r->docids;
+    l->tfs = r->tfs;
+    return GX_OK;
+}
+
+/* Turn a list's weights into impacts. */
+static gx_status quantize_list(encoded_range *r, gx_term_postings *l, gx_error *err)
+{
+    if (l->df > r->max_impacts) {
+        free(r->impacts);
+        r->max_impacts = 0;
+        if (!(r->impacts = malloc(l->df * sizeof *r->impacts)))
+            return gx_doc_indexer_no_memory(err);
+        r->max_impacts = l->df;
+    }
+    gx_weight_range own = {0};
+    for (uint32_t i = 0; r->builder->opt.list_units && i < l->df; ++i)
+        gx_weight_range_add(&own, gx_weight_of_bits(l->tfs[i]));
+    const double unit =
+        r->builder->opt.list_units ? gx_impact_unit(own, r->builder->opt.vector_bits) : r->builder->unit;
+    for (uint32_t i = 0; i < l->df; ++i)
+        r->impacts[i] = gx_quantize(gx_weight_of_bits(l->tfs[i]), unit);
+    l->tfs = r->impacts;
+    l->unit = (float)unit;
+    return GX_OK;
+}
+
+static gx_status encode_list(void *output, const gx_term_postings *list, gx_error *err)
+{
+    encoded_range *r = output;
+    gx_term_postings l = *list;
+    gx_status st = GX_OK;
+    if (r->builder->remap && r->builder->counts.duplicates && ((st = remap_list(r, &l, err)) != GX_OK || l.df == 0))
+        return st;
+    if (r->builder->check && (st = quantize_list(r, &l, err)) != GX_OK)
+        return st;
+    r->postings += l.df;
+    r->untimed += l.df;
+    if (r->untimed < TIMED_POSTINGS)
+        return gx_list_encoder_add(&r->encoded, &l, err);
+    const double t = gx_clock_seconds();
+    st = gx_list_encoder_add(&r->encoded, &l, err);
+    r->seconds += (gx_clock_seconds() - t) * (double)r->untimed / l.df;
+    r->untimed = 0;
+    return st;
+}
+
+static gx_status write_range(void *user, void *output, double seconds, gx_error *err)
+{
+    gx_builder *b = user;
+    encoded_range *r = output;
+    const double t = gx_clock_seconds(), coding = r->seconds < seconds ? r->seconds : seconds;
+    b->counts.terms += (uint32_t)r->encoded.n_lists;
+    b->counts.postings += r->postings;
+    b->counts.seconds[GX_STAGE_MERGE] += seconds - coding;
+    const gx_status st = gx_writer_add_encoded(b->writer, &r->encoded, err);
+    b->counts.seconds[GX_STAGE_LISTS] += coding + gx_clock_seconds() - t;
+    r->seconds = 0;
+    r->postings = 0;
+    return st;
+}
+
+gx_list_sink gx_builder_list_sink(gx_builder *b)
+{
+    return (gx_list_sink){make_range, free_range, encode_list, write_range, b};
+}

@@ -1,0 +1,234 @@
+#include "index/inversion/doc_indexer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/status.h"
+#include "index/analysis/tokenizer.h"
+#include "index/inversion/term_cache.h"
+#include "index/write/quantizer.h"
+
+struct gx_doc_indexer {
+    gx_analysis *analysis;
+    gx_postings_buffer *postings;
+    gx_term_cache *cache;
+    uint32_t *vector_terms, *vector_tfs; /* [max_vector] */
+    uint32_t max_vector;
+    uint64_t memory;
+    gx_indexer_counts counts;
+    uint64_t untimed;         /* bytes of documents since one was timed */
+    gx_indexer_timing timing; /* stamp: when the stage at hand began */
+};
+
+#define TIMED_BYTES (16u << 10) /* of which one document is timed */
+
+/* A document of at most this many bytes, title and text, is analysed in one piece. */
+#define SHORT_DOCUMENT (32u << 10)
+
+static bool is_short(const gx_document *doc)
+{
+    return doc->title_len + doc->text_len < SHORT_DOCUMENT;
+}
+
+/* Decide whether the document is timed. */
+static void begin_timing(gx_doc_indexer *v, const gx_document *doc)
+{
+    const uint64_t bytes = doc->title_len + doc->text_len + doc->n_vector * sizeof *doc->vector;
+    v->untimed += bytes;
+    v->timing.weight = 0;
+    if (v->untimed < TIMED_BYTES)
+        return;
+    v->timing = (gx_indexer_timing){(double)v->untimed / (double)(bytes ? bytes : 1), gx_clock_seconds()};
+    v->untimed = 0;
+}
+
+static void end_stage(gx_doc_indexer *v, enum gx_builder_stage stage)
+{
+    if (v->timing.weight == 0)
+        return;
+    const double t = gx_clock_seconds();
+    v->counts.seconds[stage] += v->timing.weight * (t - v->timing.stamp);
+    v->timing.stamp = t;
+}
+
+gx_status gx_doc_indexer_no_memory(gx_error *err)
+{
+    return gx_fail(err, GX_ENOMEM, "out of memory while building");
+}
+
+gx_status gx_doc_indexer_open(gx_doc_indexer **out, const gx_analyzer *analyzer, const char *dir, uint64_t memory,
+                              uint32_t n_together, gx_error *err)
+{
+    *out = NULL;
+    gx_doc_indexer *v = calloc(1, sizeof *v);
+    if (!v)
+        return gx_doc_indexer_no_memory(err);
+    v->memory = memory;
+    gx_status st = gx_analysis_open(&v->analysis, analyzer, err);
+    if (st == GX_OK)
+        st = gx_postings_buffer_open(&v->postings, dir, memory, n_together, err);
+    if (st == GX_OK)
+        st = gx_term_cache_open(&v->cache, v->analysis, v->postings, err);
+    if (st == GX_OK)
+        *out = v;
+    else
+        gx_doc_indexer_close(v);
+    return st;
+}
+
+void gx_doc_indexer_close(gx_doc_indexer *v)
+{
+    if (!v)
+        return;
+    gx_term_cache_close(v->cache);
+    gx_postings_buffer_close(v->postings);
+    gx_analysis_close(v->analysis);
+    free(v->vector_terms);
+    free(v->vector_tfs);
+    free(v);
+}
+
+gx_postings_buffer *gx_doc_indexer_postings(gx_doc_indexer *v)
+{
+    return v->postings;
+}
+
+const gx_indexer_counts *gx_doc_indexer_get_counts(const gx_doc_indexer *v)
+{
+    return &v->counts;
+}
+
+gx_indexer_timing gx_doc_indexer_timing(const gx_doc_indexer *v)
+{
+    return v->timing;
+}
+
+/* Look up the tokens' terms and invert them. */
+static gx_status add_tokens(gx_doc_indexer *v, uint32_t docid, const gx_tokens *tokens, uint64_t *n_tokens)
+{
+    const uint32_t *terms;
+    uint32_t n;
+    gx_status st = gx_term_cache_document(v->cache, tokens, &terms, &n, &v->counts.dropped_tokens);
+    if (st != GX_OK)
+        return st;
+    end_stage(v, GX_STAGE_ANALYSE);
+    v->counts.replaced_bytes += tokens->replaced;
+    *n_tokens += n;
+    st = gx_postings_buffer_add(v->postings, docid, terms, n);
+    end_stage(v, GX_STAGE_INVERT);
+    return st;
+}
+
+static gx_status add_text(gx_doc_indexer *v, uint32_t docid, const char *text, size_t len, uint64_t *n_tokens)
+{
+    gx_status st = GX_OK;
+    for (size_t at = 0, piece; at < len && st == GX_OK; at += piece) {
+        piece = gx_safe_split(text + at, len - at);
+        char *p = gx_analysis_buffer(v->analysis, piece);
+        if (!p)
+            return GX_ENOMEM;
+        memcpy(p, text + at, piece);
+        gx_tokens tokens;
+        st = gx_analysis_tokenize(v->analysis, piece, &tokens);
+        if (st == GX_OK)
+            st = add_tokens(v, docid, &tokens, n_tokens);
+    }
+    return st;
+}
+
+/* Analyse title and text of a short document in one piece. */
+static gx_status add_short(gx_doc_indexer *v, uint32_t docid, const gx_document *doc, uint64_t *n_tokens)
+{
+    const size_t len = doc->title_len + 1 + doc->text_len;
+    char *p = gx_analysis_buffer(v->analysis, len);
+    if (!p)
+        return GX_ENOMEM;
+    if (doc->title_len)
+        memcpy(p, doc->title, doc->title_len);
+    p[doc->title_len] = ' ';
+    if (doc->text_len)
+        memcpy(p + doc->title_len + 1, doc->text, doc->text_len);
+    gx_tokens tokens;
+    const gx_status st = gx_analysis_tokenize(v->analysis, len, &tokens);
+    return st == GX_OK ? add_tokens(v, docid, &tokens, n_tokens) : st;
+}
+
+static bool reserve_vector(gx_doc_indexer *v, uint32_t n)
+{
+    if (n <= v->max_vector)
+        return true;
+    const uint64_t max = n + (uint64_t)n / 2;
+    uint32_t *terms = realloc(v->vector_terms, max * sizeof *terms);
+    if (terms)
+        v->vector_terms = terms;
+    uint32_t *tfs = realloc(v->vector_tfs, max * sizeof *tfs);
+    if (tfs)
+        v->vector_tfs = tfs;
+    v->max_vector = terms && tfs ? (uint32_t)(max < UINT32_MAX ? max : UINT32_MAX) : v->max_vector;
+    return terms && tfs;
+}
+
+static gx_status add_vector(gx_doc_indexer *v, uint32_t docid, const gx_weighted_term *vector, uint32_t n)
+{
+    if (!reserve_vector(v, n))
+        return GX_ENOMEM;
+    for (uint32_t i = 0; i < n; ++i) {
+        v->vector_terms[i] = gx_postings_buffer_term(v->postings, vector[i].term, vector[i].len);
+        v->vector_tfs[i] = gx_weight_bits(vector[i].weight);
+        if (v->vector_terms[i] == GX_NO_TERM)
+            return GX_ENOMEM;
+    }
+    const gx_status st = gx_postings_buffer_add_tfs(v->postings, docid, v->vector_terms, v->vector_tfs, n);
+    end_stage(v, GX_STAGE_INVERT);
+    return st;
+}
+
+static gx_status spill_if_full(gx_doc_indexer *v, gx_error *err)
+{
+    /* the cache makes room for what a spill sorts */
+    const uint64_t cache = gx_term_cache_bytes(v->cache), sorting = gx_postings_buffer_sorting(v->postings);
+    v->counts.memory_bytes = gx_postings_buffer_bytes(v->postings) + (cache > sorting ? cache : sorting);
+    if (v->counts.memory_bytes <= v->memory)
+        return GX_OK;
+    const double t = gx_clock_seconds();
+    if (!gx_term_cache_clear(v->cache))
+        return gx_doc_indexer_no_memory(err);
+    const gx_status st = gx_postings_buffer_spill(v->postings, err);
+    v->counts.spills = gx_postings_buffer_spills(v->postings);
+    v->timing.stamp = gx_stage_lap(v->counts.seconds, GX_STAGE_MERGE, t);
+    v->counts.spilling += v->timing.stamp - t;
+    return st;
+}
+
+gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_document *doc, uint32_t *n_tokens,
+                             gx_error *err)
+{
+    gx_status st;
+    uint64_t n = 0;
+    begin_timing(v, doc);
+    if (doc->vector) {
+        n = doc->n_vector;
+        st = add_vector(v, docid, doc->vector, doc->n_vector);
+    } else if (is_short(doc)) {
+        st = add_short(v, docid, doc, &n);
+    } else if ((st = add_text(v, docid, doc->title, doc->title_len, &n)) == GX_OK) { /* their ends separate them, too */
+        st = add_text(v, docid, doc->text, doc->text_len, &n);
+    }
+    if (st != GX_OK)
+        return gx_doc_indexer_no_memory(err);
+    *n_tokens = (uint32_t)n;
+    v->counts.tokens += n;
+    v->counts.empty += n == 0;
+    return spill_if_full(v, err);
+}
+
+gx_status gx_doc_indexer_finish(gx_doc_indexer *v, gx_error *err)
+{
+    const double t = gx_clock_seconds();
+    gx_term_cache_close(v->cache);
+    v->cache = NULL;
+    const gx_status st = gx_postings_buffer_finish(v->postings, err);
+    v->counts.spills = gx_postings_buffer_spills(v->postings);
+    gx_stage_lap(v->counts.seconds, GX_STAGE_MERGE, t);
+    return st;
+}

@@ -1,0 +1,244 @@
+#include "index/write/list_encoder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "codecs/auto_codec.h"
+#include "engine/hash.h"
+#include "engine/memory/grow.h"
+#include "engine/status.h"
+#include "index/format.h"
+
+#define MAX_KEPT_WORDS (1u << 16) /* words; memory for more is not kept */
+
+const char *gx_show_term(const char *term, size_t len, char buffer[64])
+{
+    const size_t n = len < 60 ? len : 60;
+    for (size_t i = 0; i < n; ++i)
+        buffer[i] = (unsigned char)term[i] < 0x20 || term[i] == 0x7f ? '?' : term[i];
+    strcpy(buffer + n, n < len ? "..." : "");
+    return buffer;
+}
+
+void gx_list_encoder_open(gx_list_encoder *c, const gx_codec *docids, const gx_codec *tfs, uint32_t n_docs)
+{
+    *c = (gx_list_encoder){.docids = docids, .tfs = tfs, .n_docs = n_docs};
+}
+
+void gx_list_encoder_close(gx_list_encoder *c)
+{
+    void *const memory[] = {c->lists, c->hashes, c->terms, c->words, c->heads, c->docid_ends, c->tf_ends, c->gaps};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; ++i)
+        free(memory[i]);
+    *c = (gx_list_encoder){0};
+}
+
+void gx_list_encoder_clear(gx_list_encoder *c)
+{
+    if (c->max_words > MAX_KEPT_WORDS) { /* many of these may be open */
+        free(c->words);
+        c->words = NULL;
+        c->max_words = 0;
+    }
+    c->n_lists = c->n_terms = c->n_words = c->n_blocks = c->fall = 0;
+}
+
+/* ---- a list ---- */
+
+/* d-gaps less one of d[n], the first of each block 0. False if d does not rise. */
+static bool to_gaps(const uint32_t *restrict d, uint32_t n, uint32_t *restrict gaps)
+{
+    uint32_t falls = 0;
+    gaps[0] = 0;
+    for (uint32_t i = 1; i < n; ++i) {
+        gaps[i] = d[i] - d[i - 1] - 1;
+        falls |= d[i] <= d[i - 1];
+    }
+    return !falls;
+}
+
+/* tf - 1. False if a tf is 0. */
+static bool to_tfs_less_one(const uint32_t *restrict tfs, uint32_t n, uint32_t *restrict counts, uint64_t *sum)
+{
+    uint32_t zero = 0;
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        counts[i] = tfs[i] - 1;
+        zero |= tfs[i] == 0;
+        total += tfs[i];
+    }
+    *sum += total;
+    return !zero;
+}
+
+/* Collect one half of a list, docids or tfs, in c->gaps. */
+static gx_status load_stream(gx_list_encoder *c, bool is_docids, const uint32_t *values, uint32_t df, gx_error *err)
+{
+    const gx_status st = gx_grow(&c->gaps, &c->max_gaps, df, sizeof *c->gaps, err);
+    if (st != GX_OK)
+        return st;
+    uint64_t ignored = 0;
+    for (uint32_t at = 0, n; at < df; at += n) {
+        n = df - at < c->docids->block_len ? df - at : c->docids->block_len;
+        if (is_docids)
+            to_gaps(values + at, n, c->gaps + at);
+        else
+            to_tfs_less_one(values + at, n, c->gaps + at, &ignored);
+    }
+    return GX_OK;
+}
+
+/* The codec that a half is packed with, and its parameter: of candidates the one that costs least.
+ * */
+static gx_status choose_codec(gx_list_encoder *c, bool is_docids, const uint32_t *values, uint32_t df, gx_choice *best,
+                              gx_error *err)
+{
+    const gx_codec *const codec = is_docids ? c->docids : c->tfs;
+    const bool open = codec == &gx_codec_auto;
+    if (open || codec->param) {
+        const gx_status st = load_stream(c, is_docids, values, df, err);
+        if (st != GX_OK)
+            return st;
+    }
+    if (!open) {
+        *best = (gx_choice){codec, codec->param ? codec->param(c->gaps, df) : 0, 0};
+        return GX_OK;
+    }
+    gx_choice choices[GX_MAX_CHOICES];
+    gx_choices(is_docids, c->gaps, df, (double)df / c->n_docs, choices);
+    *best = choices[0];
+    for (uint32_t i = 1; i < GX_MAX_CHOICES; ++i)
+        if (choices[i].cost < best->cost)
+            *best = choices[i];
+    return GX_OK;
+}
+
+/* Make room for what is kept of each block of a list, except its words. */
+static gx_status reserve_blocks(gx_list_encoder *c, size_t n, gx_error *err)
+{
+    gx_status st = gx_grow(&c->gaps, &c->max_gaps, c->docids->block_len, sizeof *c->gaps, err);
+    if (st == GX_OK)
+        st = gx_grow(&c->heads, &c->max_heads, c->n_blocks + n, sizeof *c->heads, err);
+    if (st == GX_OK)
+        st = gx_grow(&c->docid_ends, &c->max_docid_ends, c->n_blocks + n, sizeof *c->docid_ends, err);
+    return st == GX_OK ? gx_grow(&c->tf_ends, &c->max_tf_ends, c->n_blocks + n, sizeof *c->tf_ends, err) : st;
+}
+
+/* Encode the docids or the tfs of a list. */
+typedef struct stream {
+    bool is_docids;
+    gx_choice choice;
+    const uint32_t *values; /* [df] */
+    uint32_t *ends;         /* out: where each block ends among the list's words */
+    uint64_t sum_tfs;       /* out, of tfs */
+} stream;
+
+/* Blocks go to c->words; *words counts those of both streams. */
+static gx_status encode_stream(gx_list_encoder *c, stream *s, uint32_t df, uint64_t *words, gx_error *err)
+{
+    const gx_codec *const codec = s->choice.codec;
+    const uint32_t *const values = s->values;
+    const uint32_t block_len = c->docids->block_len;
+    for (uint32_t at = 0, n; at < df; at += n) {
+        n = df - at < block_len ? df - at : block_len;
+        const bool good = s->is_docids ? to_gaps(values + at, n, c->gaps) && (at == 0 || values[at] > values[at - 1])
+                                       : to_tfs_less_one(values + at, n, c->gaps, &s->sum_tfs);
+        if (!good)
+            return gx_fail(err, GX_EUSAGE, s->is_docids ? "docids do not rise" : "a tf is 0");
+        const gx_status st =
+            gx_grow(&c->words, &c->max_words, c->n_words + *words + codec->max_words(n), sizeof *c->words, err);
+        if (st != GX_OK)
+            return st;
+        *words += codec->encode(c->gaps, n, s->choice.param, c->words + c->n_words + *words);
+        if (*words > UINT32_MAX)
+            return gx_fail(err, GX_EUSAGE, "the list takes more than 2^32 words");
+        s->ends[at / block_len] = (uint32_t)*words;
+    }
+    return GX_OK;
+}
+
+static gx_status encode_blocks(gx_list_encoder *c, gx_encoded_list *l, const uint32_t *docids, const uint32_t *tfs,
+                               gx_error *err)
+{
+    const uint32_t block_len = c->docids->block_len, n_blocks = (l->df - 1) / block_len + 1;
+    stream of_docids = {.is_docids = true, .values = docids}, of_tfs = {.values = tfs};
+    gx_status st = choose_codec(c, true, docids, l->df, &of_docids.choice, err);
+    if (st == GX_OK)
+        st = choose_codec(c, false, tfs, l->df, &of_tfs.choice, err);
+    if (st == GX_OK)
+        st = reserve_blocks(c, n_blocks, err);
+    if (st != GX_OK)
+        return st;
+    of_docids.ends = c->docid_ends + c->n_blocks;
+    of_tfs.ends = c->tf_ends + c->n_blocks;
+    uint64_t words = 0;
+    st = encode_stream(c, &of_docids, l->df, &words, err);
+    if (st == GX_OK && docids[l->df - 1] >= c->n_docs)
+        st = gx_fail(err, GX_EUSAGE, "docid %u, of %u documents", docids[l->df - 1], c->n_docs);
+    if (st == GX_OK)
+        st = encode_stream(c, &of_tfs, l->df, &words, err);
+    if (st != GX_OK)
+        return st;
+    for (uint32_t j = 0; j < n_blocks; ++j)
+        c->heads[c->n_blocks + j] = docids[(size_t)j * block_len];
+    l->n_words = (uint32_t)words;
+    l->docids = of_docids.choice.codec;
+    l->tfs = of_tfs.choice.codec;
+    l->docid_param = of_docids.choice.param;
+    l->tf_param = of_tfs.choice.param;
+    l->sum_tfs = of_tfs.sum_tfs;
+    c->n_words += words;
+    c->n_blocks += n_blocks;
+    return GX_OK;
+}
+
+bool gx_terms_rise(const char *last, size_t last_len, const char *term, size_t len)
+{
+    const size_t common = len < last_len ? len : last_len;
+    const int order = common ? memcmp(last, term, common) : 0;
+    return order < 0 || (order == 0 && last_len < len);
+}
+
+/* Note where the order of terms is first broken. */
+static void note_order(gx_list_encoder *c, const gx_term_postings *list)
+{
+    if (c->n_lists == 0 || c->fall)
+        return;
+    const size_t last_len = c->lists[c->n_lists - 1].term_len;
+    if (!gx_terms_rise(c->terms + c->n_terms - last_len, last_len, list->term, list->len))
+        c->fall = c->n_lists;
+}
+
+gx_status gx_list_encoder_add(gx_list_encoder *c, const gx_term_postings *list, gx_error *err)
+{
+    const char *const term = list->term;
+    const size_t len = list->len;
+    const uint32_t df = list->df;
+    char shown[64];
+    gx_error words;
+    if (len > GX_MAX_STRING)
+        return gx_fail(err, GX_EUSAGE, "term '%s' has %zu bytes; the most is %u", gx_show_term(term, len, shown), len,
+                       GX_MAX_STRING);
+    if (df == 0 || df > c->n_docs)
+        return gx_fail(err, GX_EUSAGE, "term '%s' has %u postings; there are %u documents",
+                       gx_show_term(term, len, shown), df, c->n_docs);
+    gx_encoded_list l = {.term_len = (uint32_t)len, .df = df, .unit = list->unit};
+    gx_status st = gx_grow(&c->lists, &c->max_lists, c->n_lists + 1, sizeof *c->lists, err);
+    if (st == GX_OK)
+        st = gx_grow(&c->hashes, &c->max_hashes, c->n_lists + 1, sizeof *c->hashes, err);
+    if (st == GX_OK)
+        st = gx_grow(&c->terms, &c->max_terms, c->n_terms + len, 1, err);
+    if (st != GX_OK)
+        return st;
+    if ((st = encode_blocks(c, &l, list->docids, list->tfs, &words)) == GX_EUSAGE)
+        return gx_fail(err, st, "list of term '%s': %s", gx_show_term(term, len, shown), words.text);
+    if (st != GX_OK)
+        return gx_fail(err, st, "%s", words.text);
+    note_order(c, list);
+    if (len) /* the first term may be empty, and term NULL */
+        memcpy(c->terms + c->n_terms, term, len);
+    c->n_terms += len;
+    c->hashes[c->n_lists] = (uint32_t)gx_hash(term, len);
+    c->lists[c->n_lists++] = l;
+    return GX_OK;
+}

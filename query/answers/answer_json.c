@@ -1,0 +1,172 @@
+/* answer_json.c: the answer to a query as one JSON object. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/api/gpuidx_advanced.h"
+#include "engine/status.h"
+
+static void put_explanation(gx_text *t, const gx_explanation *e)
+{
+    gx_text_add_format(t,
+                       ",\"explain\":{\"scorer\":\"%s\",\"formula\":\"%s\",\"k1\":%.7g,\"b\":%.7g,\"n_docs\":%llu,"
+                       "\"dl\":%u,\"avgdl\":%.17g,\"k\":%.9g,\"exponent\":%d,\"sum\":%u,\"terms\":[",
+                       e->preset, e->formula, e->k1, e->b, (unsigned long long)e->n_docs, e->dl, e->avgdl, e->K,
+                       e->exponent, e->sum);
+    for (uint32_t i = 0; i < e->n_terms; ++i) {
+        const gx_explain_term *term = &e->terms[i];
+        gx_text_add_string(t, i ? ",{\"term\":" : "{\"term\":");
+        gx_text_add_json(t, term->term, term->term_len);
+        gx_text_add_format(
+            t, ",\"qtf\":%.9g,\"df\":%llu,\"tf\":%u,\"idf\":%.17g,\"unit\":%.17g,\"weight\":%.17g,\"impact\":%u",
+            term->qtf, (unsigned long long)term->df, term->tf, term->idf, term->unit, term->weight, term->impact);
+        gx_text_add_string(t, ",\"score\":");
+        gx_text_add_score(t, ldexp(term->impact, -e->exponent));
+        gx_text_add_string(t, "}");
+    }
+    gx_text_add_string(t, "]}");
+}
+
+/* A bound of a group; a float as a filter reads it. */
+static void put_bound(gx_text *t, const char *name, const gx_facet_answer *f, int64_t number, double x)
+{
+    if (f->type == GX_ATTRIBUTE_FLOAT)
+        gx_text_add_format(t, "\"%s\":%.17g,", name, x);
+    else
+        gx_text_add_format(t, "\"%s\":%lld,", name, (long long)number);
+}
+
+static void put_facet(gx_text *t, const gx_facet_answer *f)
+{
+    const bool numbers = f->type != GX_ATTRIBUTE_KEYWORD && f->type != GX_ATTRIBUTE_KEYWORDS;
+    gx_text_add_string(t, "{\"attribute\":");
+    gx_text_add_json(t, f->name, f->name_len);
+    gx_text_add_format(t, ",\"type\":\"%s\",\"present\":%llu,\"missing\":%llu,\"n_groups\":%llu,\"groups\":[",
+                       gx_attribute_type_name(f->type), (unsigned long long)f->n_present,
+                       (unsigned long long)f->n_missing, (unsigned long long)f->n_groups);
+    for (uint32_t i = 0; i < f->n; ++i) {
+        const gx_facet_group *g = &f->groups[i];
+        gx_text_add_string(t, i ? ",{\"value\":" : "{\"value\":");
+        gx_text_add_json(t, g->text, g->len);
+        gx_text_add_string(t, ",");
+        if (numbers) {
+            put_bound(t, "from", f, g->first, g->low);
+            put_bound(t, "to", f, g->last, g->high);
+        }
+        gx_text_add_format(t, "\"count\":%llu}", (unsigned long long)g->count);
+    }
+    gx_text_add_string(t, "]}");
+}
+
+static void put_facets(gx_text *t, const gx_answer *a)
+{
+    for (uint32_t i = 0; i < a->n_facets; ++i) {
+        gx_text_add_string(t, i ? "," : ",\"facets\":[");
+        put_facet(t, gx_facets_get(a->facets, i));
+    }
+    gx_text_add_string(t, a->n_facets ? "]" : "");
+}
+
+static void put_unknown(gx_text *t, const gx_answer *a)
+{
+    const uint32_t n = a->marks ? gx_highlighter_n_unknown(a->marks) : 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        const char *term = gx_highlighter_unknown(a->marks, i);
+        gx_text_add_string(t, i ? "," : ",\"unknown\":[");
+        gx_text_add_json(t, term, strlen(term));
+    }
+    gx_text_add_string(t, n ? "]" : "");
+}
+
+static void put_expanded(gx_text *t, const gx_answer *a)
+{
+    for (uint32_t i = 0; i < a->n_expanded; ++i) {
+        gx_text_add_string(t, i ? ",{\"term\":" : ",\"expanded\":[{\"term\":");
+        gx_text_add_json(t, a->expanded[i].term, a->expanded[i].len);
+        gx_text_add_string(t, ",\"weight\":");
+        gx_text_add_score(t, a->expanded[i].weight);
+        gx_text_add_string(t, "}");
+    }
+    gx_text_add_string(t, a->n_expanded ? "]" : "");
+}
+
+static void put_head(gx_text *t, const gx_answer *a)
+{
+    gx_text_add_string(t, "{\"schema\":1,\"qid\":");
+    gx_text_add_json(t, a->qid, a->qid_len);
+    gx_text_add_string(t, ",\"query\":");
+    gx_text_add_json(t, a->query, a->query_len);
+    gx_text_add_format(t, ",\"engine\":\"%s\",\"seconds\":%.6f", a->engine, a->seconds);
+    if (a->counted)
+        gx_text_add_format(t, ",\"matches\":%llu", (unsigned long long)a->n_matches);
+    put_facets(t, a);
+    put_unknown(t, a);
+    put_expanded(t, a);
+}
+
+static bool has_texts(const gx_index *ix)
+{
+    gx_index_stats stats = {.size = sizeof stats};
+    gx_index_get_quick_stats(ix, &stats);
+    return stats.texts;
+}
+
+gx_status gx_answer_snippet(const gx_answer *a, uint64_t docid, char **text, size_t *cap, size_t *len,
+                            gx_snippet *snippet, gx_error *err)
+{
+    *len = 0;
+    if (!a->snippets || !a->marks || !has_texts(a->ix))
+        return GX_OK;
+    const gx_status st = gx_index_doc_text(a->ix, docid, text, cap, len, err);
+    return st ? st : gx_highlighter_snippet(a->marks, *text, *len, GX_SNIPPET_WORDS, snippet, err);
+}
+
+/* What a hit's members are made with: the stored text of the last one. */
+typedef struct hit_text {
+    char *bytes;
+    size_t cap, len;
+} hit_text;
+
+static gx_status put_hit(gx_text *t, const gx_answer *a, uint32_t i, hit_text *text, gx_error *err)
+{
+    size_t len;
+    gx_snippet snippet;
+    const char *id = gx_index_doc_id(a->ix, a->docids[i], &len);
+    gx_text_add_string(t, i ? ",{\"rank\":" : "{\"rank\":");
+    gx_text_add_number(t, (uint64_t)i + 1);
+    gx_text_add_string(t, ",\"docid\":");
+    gx_text_add_number(t, a->docids[i]);
+    gx_text_add_string(t, ",\"id\":");
+    gx_text_add_json(t, id, len);
+    gx_text_add_string(t, ",\"score\":");
+    gx_text_add_score(t, a->scores[i]);
+    const char *title = gx_index_doc_title(a->ix, a->docids[i], &len);
+    if (len) {
+        gx_text_add_string(t, ",\"title\":");
+        gx_text_add_json(t, title, len);
+    }
+    const gx_status st = gx_answer_snippet(a, a->docids[i], &text->bytes, &text->cap, &text->len, &snippet, err);
+    if (st == GX_OK && text->len) {
+        gx_text_add_string(t, ",\"snippet\":");
+        gx_text_add_json(t, text->bytes + snippet.begin, snippet.end - snippet.begin);
+    }
+    if (a->explanations)
+        put_explanation(t, &a->explanations[i]);
+    gx_text_add_string(t, "}");
+    return st;
+}
+
+gx_status gx_answer_write_json(gx_text *t, const gx_answer *a, gx_error *err)
+{
+    hit_text text = {0};
+    gx_status st = GX_OK;
+    put_head(t, a);
+    gx_text_add_string(t, ",\"hits\":[");
+    for (uint32_t i = 0; i < a->n_hits && st == GX_OK; ++i)
+        st = put_hit(t, a, i, &text, err);
+    gx_text_add_string(t, "]}");
+    free(text.bytes);
+    if (st == GX_OK && t->failed)
+        return gx_fail(err, GX_ENOMEM, "no memory for an answer of %u results", a->n_hits);
+    return st;
+}

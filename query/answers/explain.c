@@ -1,0 +1,140 @@
+#include "query/answers/explain.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "engine/sized.h"
+#include "engine/status.h"
+#include "index/read/collection.h"
+#include "query/plan/boolean.h"
+
+/* The tf of docid in the list, 0 if it is not there. */
+static uint32_t find_tf(const gx_list *list, uint32_t docid)
+{
+    uint32_t docids[GX_MAX_BLOCK], tfs[GX_MAX_BLOCK];
+    uint32_t lo = 0, hi = list->n_blocks; /* heads[lo - 1] <= docid < heads[hi] */
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (list->heads[mid] <= docid)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo == 0)
+        return 0;
+    const uint32_t block = lo - 1, n = gx_list_decode_docids(list, block, docids);
+    for (uint32_t i = 0; i < n; ++i)
+        if (docids[i] == docid) {
+            gx_list_decode_tfs(list, block, tfs);
+            return tfs[i];
+        }
+    return 0;
+}
+
+/* x has the term, df, qtf, tf and unit. */
+static void explain_term(gx_explain_term *x, float w, gx_scorer scorer, const gx_explanation *e,
+                         const gx_preset_info *preset)
+{
+    x->idf = preset->idf((double)e->n_docs, (double)x->df);
+    x->weight = x->idf * (preset->times_k1 ? e->k1 + 1 : 1) * x->qtf * x->unit;
+    if (x->tf)
+        x->impact = gx_bm25_impact(w, x->tf, gx_bm25_K(scorer, e->dl));
+    x->score = ldexpf((float)x->impact, -e->exponent);
+}
+
+static gx_explain_term term_of_index(const gx_index *ix, const gx_plan_term *t, uint32_t docid)
+{
+    gx_explain_term x = {.df = t->df, .qtf = t->qtf};
+    const gx_list list = gx_index_list(ix, t->list);
+    x.term = gx_strings_get(&ix->terms, t->list, &x.term_len);
+    x.tf = find_tf(&list, docid);
+    x.unit = gx_index_unit(ix, t->list);
+    return x;
+}
+
+/* The bytes are those of any part that has the term. */
+static gx_explain_term term_of_collection(const gx_index *ix, const gx_query_term *t, uint64_t docid)
+{
+    gx_explain_term x = {.df = t->df, .qtf = t->qtf, .unit = t->unit};
+    uint32_t local;
+    const gx_index *holder = gx_parts_find(ix->parts, docid, &local)->ix;
+    uint32_t id = gx_index_find_term(holder, t->term, t->len);
+    if (id != UINT32_MAX) {
+        const gx_list list = gx_index_list(holder, id);
+        x.tf = find_tf(&list, local);
+    }
+    for (uint32_t i = 0; id == UINT32_MAX && i < ix->parts->n; ++i) {
+        holder = ix->parts->parts[i].ix;
+        id = gx_index_find_term(holder, t->term, t->len);
+    }
+    x.term = gx_strings_get(&holder->terms, id, &x.term_len);
+    return x;
+}
+
+gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *given, const gx_query_options *options,
+                     uint64_t docid, gx_error *err)
+{
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    gx_query query = GX_TEXT_QUERY(NULL, 0);
+    gx_plan plan;
+    gx_boolean *match = NULL; /* whether the document matches is not asked */
+    gx_status st =
+        gx_sized_read(&opt, sizeof opt, options, GX_SIZE_THROUGH(gx_query_options, mask), "gx_query_options", err);
+    if (st == GX_OK)
+        st = gx_sized_read(&query, sizeof query, given, GX_SIZE_THROUGH(gx_query, n_terms), "gx_query", err);
+    if (st == GX_OK)
+        st = gx_query_options_check(&opt, ix, err);
+    if (st != GX_OK)
+        return st;
+    const gx_preset_info *preset = gx_preset_get(opt.preset);
+    opt.op = GX_OP_OR; /* AND would drop all terms when one is unknown; of a boolean query the text has the operators */
+    gx_query_plan whole = {0}; /* of a collection */
+    const gx_collection_stats stats = gx_collection_stats_of(ix);
+    if (ix->parts && (st = gx_query_plan_any(&whole, &match, ix, &stats, &query, &opt, err)) == GX_OK)
+        plan = gx_query_plan_summary(&whole, ix);
+    else if (!ix->parts)
+        st = gx_plan_query(&plan, &match, ix, &query, &opt, err);
+    gx_boolean_close(match);
+    if (st != GX_OK)
+        return st;
+
+    gx_explanation e = {
+        .docid = docid,
+        .n_docs = gx_index_n_docs(ix),
+        .dl = gx_index_length(ix, docid),
+        .avgdl = ix->avgdl,
+        .k1 = isnan(opt.k1) ? preset->k1 : opt.k1,
+        .b = isnan(opt.b) ? preset->b : opt.b,
+        .times_k1 = preset->times_k1,
+        .linear = preset->linear,
+        .preset = preset->name,
+        .formula = preset->formula,
+        .exponent = plan.exponent,
+        .n_unknown = plan.n_unknown,
+        .n_terms = plan.n_terms,
+    };
+    e.counted_dl = plan.norm.lossy ? gx_lossy_length(e.dl) : e.dl;
+    e.K = e.linear ? 0 : gx_bm25_K(plan.norm, e.dl);
+    e.terms = malloc((e.n_terms + 1) * sizeof *e.terms);
+    if (!e.terms)
+        st = gx_fail(err, GX_ENOMEM, "no memory to explain %u terms", e.n_terms);
+    for (uint32_t i = 0; st == GX_OK && i < e.n_terms; ++i) {
+        e.terms[i] = ix->parts ? term_of_collection(ix, &whole.terms[i], docid)
+                               : term_of_index(ix, &plan.terms[i], (uint32_t)docid);
+        explain_term(&e.terms[i], ix->parts ? whole.terms[i].w : plan.terms[i].w, plan.norm, &e, preset);
+        e.sum += e.terms[i].impact;
+    }
+    e.score = ldexpf((float)e.sum, -e.exponent);
+    gx_plan_free(&plan);
+    gx_query_plan_free(&whole);
+    if (st == GX_OK)
+        *out = e;
+    return st;
+}
+
+void gx_explanation_free(gx_explanation *e)
+{
+    free(e->terms);
+    e->terms = NULL;
+    e->n_terms = 0;
+}

@@ -1,0 +1,284 @@
+#include "engine/api/gpuidx_advanced.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/sized.h"
+#include "engine/status.h"
+#include "index/analysis/analyzer.h"
+#include "index/index.h"
+#include "query/plan/boolean.h"
+
+#define MAX_LOOKED_THROUGH ((size_t)1 << 20) /* bytes of a text; what comes later is not shown */
+#define MAX_MATCHES 4096u
+
+typedef struct query_term {
+    char *bytes; /* NUL-terminated */
+    size_t len;
+    double weight;
+    bool known;
+} query_term;
+
+typedef struct match {
+    size_t begin, end; /* bytes */
+    size_t word;       /* number of the word it begins in */
+    uint32_t term;
+} match;
+
+struct gx_highlighter {
+    const gx_index *ix;
+    uint32_t n_terms, n_unknown;
+    query_term terms[GX_MAX_TERMS];
+    bool no_memory; /* a term of the query was lost */
+    /* of the text being looked through */
+    const char *text;
+    size_t at, word; /* words begun before `at` */
+    bool in_word;
+    uint32_t n_matches;
+    match matches[MAX_MATCHES];
+    uint32_t seen[GX_MAX_TERMS]; /* stamp of the last window that counted the term */
+};
+
+static uint32_t find_term(const gx_highlighter *h, const char *term, size_t len)
+{
+    for (uint32_t i = 0; i < h->n_terms; ++i)
+        if (h->terms[i].len == len && memcmp(h->terms[i].bytes, term, len) == 0)
+            return i;
+    return UINT32_MAX;
+}
+
+static bool take_query_term(void *user, const char *term, size_t len, size_t begin, size_t end)
+{
+    gx_highlighter *h = user;
+    (void)begin, (void)end;
+    if (find_term(h, term, len) != UINT32_MAX)
+        return true;
+    if (h->n_terms == GX_MAX_TERMS)
+        return false;
+    query_term *t = &h->terms[h->n_terms];
+    const uint64_t df = gx_index_df_of(h->ix, term, len);
+    t->bytes = strndup(term, len);
+    t->len = len;
+    t->known = df != 0;
+    if (!t->bytes) {
+        h->no_memory = true;
+        return false;
+    }
+    t->weight = t->known ? log(1.0 + (double)gx_index_n_docs(h->ix) / (double)df) : 0.1;
+    ++h->n_terms;
+    h->n_unknown += !t->known;
+    return true;
+}
+
+static gx_status take_text(gx_highlighter *h, const char *text, size_t len, gx_error *err)
+{
+    const gx_status st = gx_analyze(h->ix->analyzer, text, len, take_query_term, h);
+    return st ? gx_fail(err, st, "cannot analyse a query of %zu bytes: %s", len, gx_status_name(st)) : st;
+}
+
+static gx_status take_query(gx_highlighter *h, const gx_query *q, gx_error *err)
+{
+    char *words = NULL;
+    size_t len;
+    gx_status st = GX_OK;
+    switch (q->kind) {
+    case GX_QUERY_TEXT:
+        return take_text(h, q->text, q->len, err);
+    case GX_QUERY_TERMS:
+        for (uint32_t i = 0; i < q->n_terms; ++i)
+            take_query_term(h, q->terms[i].term, q->terms[i].len, 0, 0);
+        return GX_OK;
+    case GX_QUERY_BOOLEAN:
+        st = gx_boolean_words(&words, &len, q->text, q->len, err);
+        if (st == GX_OK)
+            st = take_text(h, words, len, err);
+        free(words);
+        return st;
+    }
+    return gx_fail(err, GX_EUSAGE, "queries of kind %d do not exist", (int)q->kind);
+}
+
+gx_status gx_highlighter_open(gx_highlighter **out, const gx_index *ix, const gx_query *query, gx_error *err)
+{
+    *out = NULL;
+    gx_query q = GX_TEXT_QUERY("", 0);
+    gx_status st = gx_sized_read(&q, sizeof q, query, GX_SIZE_THROUGH(gx_query, n_terms), "gx_query", err);
+    if (st != GX_OK)
+        return st;
+    gx_highlighter *h = calloc(1, sizeof *h);
+    if (!h)
+        return gx_fail(err, GX_ENOMEM, "no memory to show snippets");
+    h->ix = ix;
+    st = take_query(h, &q, err);
+    if (st == GX_OK && h->no_memory)
+        st = gx_fail(err, GX_ENOMEM, "no memory to show snippets");
+    if (st == GX_OK)
+        *out = h;
+    else
+        gx_highlighter_close(h);
+    return st;
+}
+
+void gx_highlighter_close(gx_highlighter *h)
+{
+    if (!h)
+        return;
+    for (uint32_t i = 0; i < h->n_terms; ++i)
+        free(h->terms[i].bytes);
+    free(h);
+}
+
+uint32_t gx_highlighter_n_terms(const gx_highlighter *h)
+{
+    return h->n_terms;
+}
+uint32_t gx_highlighter_n_unknown(const gx_highlighter *h)
+{
+    return h->n_unknown;
+}
+
+const char *gx_highlighter_unknown(const gx_highlighter *h, uint32_t i)
+{
+    for (uint32_t t = 0; t < h->n_terms; ++t)
+        if (!h->terms[t].known && i-- == 0)
+            return h->terms[t].bytes;
+    return "";
+}
+
+/* ---- the text ---- */
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+static bool continues(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+} /* inside a UTF-8 character */
+
+/* Count the words that begin before byte `to`. */
+static void count_words(gx_highlighter *h, size_t to)
+{
+    for (; h->at < to; ++h->at) {
+        const bool space = is_space(h->text[h->at]);
+        h->word += !space && !h->in_word;
+        h->in_word = !space;
+    }
+}
+
+static bool take_text_term(void *user, const char *term, size_t len, size_t begin, size_t end)
+{
+    gx_highlighter *h = user;
+    const uint32_t t = find_term(h, term, len);
+    if (t == UINT32_MAX)
+        return true;
+    if (h->n_matches == MAX_MATCHES)
+        return false;
+    count_words(h, begin + 1); /* the word of this term is the last begun one */
+    h->matches[h->n_matches++] = (match){begin, end, h->word - 1, t};
+    return true;
+}
+
+/* The first of the matches that make the best window of max_words words, and how many there are in
+ * it. */
+static uint32_t best_window(gx_highlighter *h, uint32_t max_words, uint32_t *count)
+{
+    uint32_t best = 0;
+    double best_weight = -1;
+    memset(h->seen, 0, sizeof h->seen);
+    *count = 0;
+    for (uint32_t i = 0; i < h->n_matches; ++i) {
+        double weight = 0;
+        uint32_t j = i;
+        for (; j < h->n_matches && h->matches[j].word < h->matches[i].word + max_words; ++j) {
+            const uint32_t t = h->matches[j].term;
+            weight += h->seen[t] == i + 1 ? 0.01 : h->terms[t].weight;
+            h->seen[t] = i + 1;
+        }
+        if (weight > best_weight * 1.0000001) {
+            best_weight = weight;
+            best = i;
+            *count = j - i;
+        }
+    }
+    return best;
+}
+
+/* Go back from `at` (the begin of a word) over up to n words, but not past `least` or a sentence's
+ * end. */
+static size_t back_words(const char *text, size_t at, size_t least, uint32_t n)
+{
+    while (n-- > 0 && at > least) {
+        size_t p = at;
+        while (p > least && is_space(text[p - 1]))
+            --p;
+        if (p == least)
+            break;
+        if (p > least + 1 && (text[p - 1] == '.' || text[p - 1] == '?' || text[p - 1] == '!') && !is_space(text[p - 2]))
+            break;
+        while (p > least && !is_space(text[p - 1]))
+            --p;
+        at = p;
+    }
+    return at;
+}
+
+/* Go forth from `at` over n words, not past `most`. */
+static size_t forth_words(const char *text, size_t at, size_t most, uint32_t n)
+{
+    while (n-- > 0 && at < most) {
+        while (at < most && is_space(text[at]))
+            ++at;
+        while (at < most && !is_space(text[at]))
+            ++at;
+    }
+    return at;
+}
+
+gx_status gx_highlighter_snippet(gx_highlighter *h, const char *text, size_t len, uint32_t max_words, gx_snippet *out,
+                                 gx_error *err)
+{
+    h->text = text;
+    h->at = h->word = 0;
+    h->in_word = false;
+    h->n_matches = 0;
+    if (len > MAX_LOOKED_THROUGH)
+        for (len = MAX_LOOKED_THROUGH; len > 0 && continues(text[len]); --len)
+            ;
+    const gx_status st = gx_analyze(h->ix->analyzer, text, len, take_text_term, h);
+    if (st != GX_OK)
+        return gx_fail(err, st, "cannot analyse a stored text: %s", gx_status_name(st));
+
+    uint32_t count;
+    const uint32_t first = best_window(h, max_words, &count);
+    gx_snippet s = {0};
+    size_t anchor = 0, marked = 0;
+    if (count) {
+        const match *m = &h->matches[first];
+        const uint32_t span = (uint32_t)(m[count - 1].word - m->word) + 1;
+        anchor = m->begin;
+        size_t start = m->begin; /* of the word that the match lies in, which may begin with a bracket */
+        while (start > 0 && !is_space(text[start - 1]) && m->begin - start < GX_SNIPPET_BYTES / 4)
+            --start;
+        s.begin = back_words(text, start, m->begin > GX_SNIPPET_BYTES / 4 ? m->begin - GX_SNIPPET_BYTES / 4 : 0,
+                             (max_words - span) / 2);
+    }
+    while (s.begin < len && is_space(text[s.begin]))
+        ++s.begin;
+    s.end = forth_words(text, s.begin, len, max_words);
+    if (s.end - s.begin > GX_SNIPPET_BYTES)
+        s.end = s.begin + GX_SNIPPET_BYTES;
+    while (s.begin < anchor && continues(text[s.begin]))
+        ++s.begin;
+    while (s.end > s.begin && s.end < len && continues(text[s.end]))
+        --s.end;
+    for (uint32_t i = 0; i < h->n_matches && s.n_marks < GX_MAX_MARKS; ++i)
+        if (h->matches[i].begin >= s.begin && h->matches[i].end <= s.end && h->matches[i].end > marked) {
+            const size_t begin = h->matches[i].begin; /* of a character that belongs to the mark before, too */
+            s.marks[s.n_marks].begin = begin < marked ? marked : begin;
+            s.marks[s.n_marks++].end = marked = h->matches[i].end;
+        }
+    *out = s;
+    return GX_OK;
+}

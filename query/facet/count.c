@@ -1,0 +1,143 @@
+#include "query/facet/count.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/status.h"
+#include "query/filter/filter.h"
+#include "query/filter/filter_kernels.h"
+#include "query/filter/mask.h"
+
+struct gx_counter {
+    const gx_index *ix;
+    size_t n_words;
+    uint64_t *any, *all; /* [n_words] documents held by any list, by every list so far */
+    uint64_t *one;       /* [n_words] by this list */
+    uint32_t docids[GX_MAX_BLOCK];
+};
+
+gx_status gx_counter_open(gx_counter **out, const gx_index *ix, gx_error *err)
+{
+    *out = NULL;
+    gx_counter *c = calloc(1, sizeof *c);
+    if (!c)
+        return gx_fail(err, GX_ENOMEM, "no memory to count matches");
+    c->ix = ix;
+    c->n_words = ((size_t)ix->n_docs + 63) / 64;
+    c->any = malloc(3 * (c->n_words + 1) * sizeof *c->any);
+    if (!c->any) {
+        gx_counter_close(c);
+        return gx_fail(err, GX_ENOMEM, "no memory to count matches among %u documents", ix->n_docs);
+    }
+    c->all = c->any + c->n_words;
+    c->one = c->all + c->n_words;
+    *out = c;
+    return GX_OK;
+}
+
+void gx_counter_close(gx_counter *c)
+{
+    if (!c)
+        return;
+    free(c->any);
+    free(c);
+}
+
+/* Set the bits of the list's documents. */
+static void set_docid_bits(gx_counter *c, uint32_t list, uint64_t *words)
+{
+    const gx_list l = gx_index_list(c->ix, list);
+    for (uint32_t j = 0; j < l.n_blocks; ++j) {
+        const uint32_t n = gx_list_decode_docids(&l, j, c->docids);
+        for (uint32_t i = 0; i < n; ++i) {
+            if (c->docids[i] < c->ix->n_docs)
+                words[c->docids[i] / 64] |= UINT64_C(1) << c->docids[i] % 64;
+        }
+    }
+}
+
+/* Leave the documents in c->all that the list has, too, and add them to c->any where that is asked for. */
+static void intersect(gx_counter *c, uint32_t list, bool any)
+{
+    memset(c->one, 0, c->n_words * sizeof *c->one);
+    set_docid_bits(c, list, c->one);
+    for (size_t w = 0; any && w < c->n_words; ++w)
+        c->any[w] |= c->one[w];
+    for (size_t w = 0; w < c->n_words; ++w)
+        c->all[w] &= c->one[w];
+}
+
+/* The bits of c->any and c->all, as far as they are asked for, without mask and filter. */
+static gx_status read_lists(gx_counter *c, const gx_plan *plan, bool any, bool all, gx_error *err)
+{
+    memset(c->any, 0, any ? c->n_words * sizeof *c->any : 0);
+    for (uint32_t i = 0; i < plan->n_terms; ++i) {
+        if (plan->cancel && plan->cancel(plan->user))
+            return gx_fail(err, GX_ECANCELLED, "the search was cancelled while its matches were counted");
+        if (all && i) {
+            intersect(c, plan->terms[i].list, any);
+        } else if (all) {
+            memset(c->all, 0, c->n_words * sizeof *c->all);
+            set_docid_bits(c, plan->terms[i].list, c->all);
+            memcpy(c->any, c->all, any ? c->n_words * sizeof *c->any : 0);
+        } else {
+            set_docid_bits(c, plan->terms[i].list, c->any);
+        }
+    }
+    return GX_OK;
+}
+
+/* Every document matches that is allowed. */
+static void set_all(gx_counter *c)
+{
+    const uint32_t tail = c->ix->n_docs % 64;
+    memset(c->any, 0xff, c->n_words * sizeof *c->any);
+    if (tail)
+        c->any[c->n_words - 1] = (UINT64_C(1) << tail) - 1;
+}
+
+static void keep_allowed(gx_counter *c, uint64_t *words, const gx_mask *mask, const uint64_t *selected)
+{
+    for (size_t w = 0; mask && w < c->n_words; ++w)
+        words[w] &= gx_mask_word(mask, w);
+    for (size_t w = 0; selected && w < c->n_words; ++w)
+        words[w] &= selected[w];
+}
+
+gx_status gx_count_any_and_all(gx_counter *c, const gx_plan *plan, uint64_t *any, uint64_t *all, gx_error *err)
+{
+    if (any)
+        *any = 0;
+    if (all)
+        *all = 0;
+    if (plan->n_terms == 0 && !plan->fill)
+        return GX_OK;
+    gx_status st = GX_OK;
+    if (plan->fill)
+        set_all(c);
+    else
+        st = read_lists(c, plan, any, all, err);
+    if (st == GX_OK && plan->filter)
+        st = gx_filter_evaluate(plan->filter, c->one, NULL, err);
+    if (st != GX_OK)
+        return st;
+    if (any) {
+        keep_allowed(c, c->any, plan->mask, plan->filter ? c->one : NULL);
+        *any = gx_filter_kernels_best()->count(c->any, c->n_words);
+    }
+    if (all) {
+        keep_allowed(c, c->all, plan->mask, plan->filter ? c->one : NULL);
+        *all = gx_filter_kernels_best()->count(c->all, c->n_words);
+    }
+    return GX_OK;
+}
+
+const uint64_t *gx_counter_any(const gx_counter *c)
+{
+    return c->any;
+}
+
+const uint64_t *gx_counter_all(const gx_counter *c)
+{
+    return c->all;
+}

@@ -1,0 +1,526 @@
+#include "query/plan/boolean_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/memory/grow.h"
+#include "engine/status.h"
+#include "index/analysis/analyzer.h"
+
+#define NONE UINT32_MAX
+#define MAX_LEAVES GX_PARSE_MAX_NODES /* terms of a query, repetitions included */
+
+typedef struct reading {
+    gx_boolean *b;
+    const gx_query_tree *tree;
+    gx_status st;
+    gx_error *err;
+    /* of the word under way */
+    const gx_node *word;
+    float weight;
+    bool negated;
+    uint32_t group;
+} reading;
+
+static void fail_memory(reading *r)
+{
+    if (r->st == GX_OK)
+        r->st = gx_fail(r->err, GX_ENOMEM, "no memory for a boolean query");
+}
+
+static uint32_t add_match(reading *r, gx_match_kind kind, uint32_t list)
+{
+    gx_boolean *b = r->b;
+    if (r->st != GX_OK)
+        return NONE;
+    if (!gx_reserve(&b->nodes, &b->max_nodes, b->n_nodes + (size_t)1, sizeof *b->nodes)) {
+        fail_memory(r);
+        return NONE;
+    }
+    b->nodes[b->n_nodes] = (gx_match){.kind = kind, .list = list, .first = NONE, .last = NONE, .next = NONE};
+    return b->n_nodes++;
+}
+
+/* A child that is a group of the same kind gives its children. */
+static void add_child(reading *r, uint32_t group, uint32_t child)
+{
+    if (r->st != GX_OK || child == NONE)
+        return;
+    gx_match *g = &r->b->nodes[group], *c = &r->b->nodes[child];
+    const bool same = c->kind == g->kind && g->kind != GX_MATCH_NOT;
+    const uint32_t first = same ? c->first : child, last = same ? c->last : child;
+    if (g->first == NONE)
+        g->first = first;
+    else
+        r->b->nodes[g->last].next = first;
+    g->last = last;
+}
+
+/* A group of nothing is none, and of one child that child. */
+static uint32_t close_group(const reading *r, uint32_t group)
+{
+    if (r->st != GX_OK)
+        return NONE;
+    const gx_match *g = &r->b->nodes[group];
+    return g->kind != GX_MATCH_NOT && g->first == g->last ? g->first : g->first == NONE ? NONE : group;
+}
+
+/* ---- words ---- */
+
+static bool add_scored(gx_boolean *b, const char *term, size_t len, float weight)
+{
+    if (!gx_reserve(&b->bytes, &b->max_bytes, b->n_bytes + len, 1) ||
+        !gx_reserve(&b->scored, &b->max_scored, b->n_scored + (size_t)1, sizeof *b->scored))
+        return false;
+    memcpy(b->bytes + b->n_bytes, term, len);
+    b->scored[b->n_scored++] = (gx_scored_word){b->n_bytes, len, weight};
+    b->n_bytes += len;
+    return true;
+}
+
+static bool take_term(void *user, const char *term, size_t len, size_t begin, size_t end)
+{
+    reading *r = user;
+    (void)begin, (void)end;
+    if (r->b->n_leaves++ == MAX_LEAVES) {
+        r->st = gx_fail(r->err, GX_EUSAGE, "column %u: the query has more than %u terms; shorten it", r->word->column,
+                        MAX_LEAVES);
+        return false;
+    }
+    add_child(r, r->group,
+              add_match(r, GX_MATCH_TERM, r->b->ix->parts ? NONE : gx_index_find_term(r->b->ix, term, len)));
+    if (r->negated)
+        r->b->negated = true;
+    else if (!add_scored(r->b, term, len, r->weight))
+        fail_memory(r);
+    return r->st == GX_OK;
+}
+
+/* Where the analysis splits the word its terms are a group of this kind. */
+static uint32_t read_word(reading *r, const gx_node *n, float weight, bool negated, gx_match_kind kind)
+{
+    r->word = n;
+    r->weight = weight;
+    r->negated = negated;
+    r->group = add_match(r, kind, 0);
+    if (r->st != GX_OK)
+        return NONE;
+    const gx_status st = gx_analyze(r->b->ix->analyzer, r->tree->words + n->word, n->len, take_term, r);
+    if (st != GX_OK && r->st == GX_OK)
+        r->st = gx_fail(r->err, st, "cannot analyse a word of %zu bytes: %s", n->len, gx_status_name(st));
+    return close_group(r, r->group);
+}
+
+/* ---- the tree ---- */
+
+static uint32_t read_node(reading *r, uint32_t node, float weight, bool negated, gx_match_kind kind);
+
+static uint32_t read_not(reading *r, uint32_t child, float weight)
+{
+    const uint32_t inner = read_node(r, child, weight, true, GX_MATCH_AND);
+    if (inner == NONE)
+        return NONE;
+    const uint32_t node = add_match(r, GX_MATCH_NOT, 0);
+    add_child(r, node, inner);
+    return node;
+}
+
+static uint32_t read_operands(reading *r, const gx_node *n, float weight, bool negated)
+{
+    const gx_match_kind kind = n->kind == GX_NODE_AND ? GX_MATCH_AND : GX_MATCH_OR;
+    const uint32_t group = add_match(r, kind, 0);
+    for (uint32_t c = n->first; r->st == GX_OK && c != GX_NO_NODE; c = r->tree->nodes[c].next)
+        add_child(r, group, read_node(r, c, weight, negated, kind));
+    return close_group(r, group);
+}
+
+static bool has_terms(const gx_boolean *b, uint32_t node)
+{
+    const gx_match *n = &b->nodes[node];
+    bool has = n->kind == GX_MATCH_TERM;
+    for (uint32_t c = n->first; c != NONE && !has; c = b->nodes[c].next)
+        has = has_terms(b, c);
+    return has;
+}
+
+static uint32_t read_clauses(reading *r, const gx_node *n, float weight, bool negated)
+{
+    const gx_match_kind side_by_side = r->b->op == GX_OP_AND ? GX_MATCH_AND : GX_MATCH_OR;
+    const uint32_t optional = add_match(r, side_by_side, 0), needed = add_match(r, GX_MATCH_AND, 0);
+    bool required = false;
+    for (uint32_t c = n->first; r->st == GX_OK && c != GX_NO_NODE; c = r->tree->nodes[c].next) {
+        if (r->tree->nodes[c].occur == GX_OPTIONAL) {
+            add_child(r, optional, read_node(r, c, weight, negated, side_by_side));
+        } else if (r->tree->nodes[c].occur == GX_EXCLUDED) {
+            add_child(r, needed, read_not(r, c, weight));
+        } else {
+            const uint32_t child = read_node(r, c, weight, negated, GX_MATCH_AND);
+            required = required || child != NONE;
+            add_child(r, needed, child);
+        }
+    }
+    const uint32_t any = close_group(r, optional);
+    if (!required)
+        add_child(r, needed, any);
+    else if (any != NONE && has_terms(r->b, any)) /* optional conditions change nothing */
+        r->b->only_scores = true;
+    return close_group(r, needed);
+}
+
+static uint32_t read_node(reading *r, uint32_t node, float weight, bool negated, gx_match_kind kind)
+{
+    if (r->st != GX_OK)
+        return NONE;
+    const gx_node *n = &r->tree->nodes[node];
+    weight *= n->boost;
+    if (!isfinite(weight) || !(weight > 0)) {
+        r->st = gx_fail(r->err, GX_EUSAGE, "column %u: the weights multiply to %g; a finite number above 0 is expected",
+                        n->column, weight);
+        return NONE;
+    }
+    switch (n->kind) {
+    case GX_NODE_WORD:
+        return read_word(r, n, weight, negated, kind);
+    case GX_NODE_CONDITION:
+        r->b->selects = r->b->selects || !negated;
+        return add_match(r, GX_MATCH_CONDITION, n->condition);
+    case GX_NODE_NOT:
+        return read_not(r, n->first, weight);
+    case GX_NODE_CLAUSES:
+        return read_clauses(r, n, weight, negated);
+    default:
+        return read_operands(r, n, weight, negated);
+    }
+}
+
+/* ---- conditions to filters ---- */
+
+static bool mark_pure(gx_boolean *b, uint32_t node)
+{
+    bool pure = b->nodes[node].kind != GX_MATCH_TERM;
+    for (uint32_t c = b->nodes[node].first; c != NONE; c = b->nodes[c].next)
+        pure = mark_pure(b, c) && pure;
+    return b->nodes[node].pure = pure;
+}
+
+/* Append the items of a pure node of the piece that begins at `begin`; returns the node's, which is the last. */
+static uint32_t add_items(reading *r, uint32_t node, uint32_t begin)
+{
+    gx_boolean *b = r->b;
+    const gx_match n = b->nodes[node];
+    gx_filter_item item = {GX_FILTER_RANGE, NONE, NONE, n.list};
+    uint32_t last = NONE;
+    item.kind = n.kind == GX_MATCH_AND   ? GX_FILTER_AND
+                : n.kind == GX_MATCH_OR  ? GX_FILTER_OR
+                : n.kind == GX_MATCH_NOT ? GX_FILTER_NOT
+                                         : GX_FILTER_RANGE;
+    for (uint32_t c = n.first; c != NONE && r->st == GX_OK; c = b->nodes[c].next) {
+        const uint32_t child = add_items(r, c, begin);
+        if (r->st != GX_OK)
+            break;
+        *(last == NONE ? &item.first : &b->items[begin + last].next) = child;
+        last = child;
+    }
+    if (r->st == GX_OK && !gx_reserve(&b->items, &b->max_items, b->n_items + (size_t)1, sizeof *b->items))
+        fail_memory(r);
+    if (r->st != GX_OK)
+        return NONE;
+    b->items[b->n_items] = item;
+    return b->n_items++ - begin;
+}
+
+/* The number of the piece that is made of a pure node. */
+static uint32_t add_piece(reading *r, uint32_t node)
+{
+    gx_boolean *b = r->b;
+    const uint32_t begin = b->n_items;
+    if (r->st == GX_OK && !gx_reserve(&b->pieces, &b->max_pieces, b->n_pieces + (size_t)1, sizeof *b->pieces))
+        fail_memory(r);
+    add_items(r, node, begin);
+    if (r->st != GX_OK)
+        return NONE;
+    b->pieces[b->n_pieces] = (gx_piece){begin, b->n_items - begin};
+    return b->n_pieces++;
+}
+
+/* Greatest pure nodes below this one become filters. */
+static void replace_pure(reading *r, uint32_t node)
+{
+    gx_match *n = &r->b->nodes[node];
+    if (n->pure) {
+        const uint32_t number = add_piece(r, node);
+        *n = (gx_match){
+            .kind = GX_MATCH_FILTER, .list = number, .first = NONE, .last = NONE, .next = n->next, .pure = true};
+        return;
+    }
+    for (uint32_t c = n->first; c != NONE && r->st == GX_OK; c = r->b->nodes[c].next)
+        replace_pure(r, c);
+}
+
+/* Take the conditions out of the root that all results must meet. */
+static void take_required(reading *r)
+{
+    gx_boolean *b = r->b;
+    uint32_t pure = add_match(r, GX_MATCH_AND, 0), rest = add_match(r, GX_MATCH_AND, 0);
+    if (r->st != GX_OK)
+        return;
+    const bool series = b->nodes[b->root].kind == GX_MATCH_AND && !b->nodes[b->root].pure;
+    for (uint32_t c = series ? b->nodes[b->root].first : b->root, next; c != NONE; c = next) {
+        next = series ? b->nodes[c].next : NONE;
+        b->nodes[c].next = NONE;
+        add_child(r, b->nodes[c].pure ? pure : rest, c);
+    }
+    pure = close_group(r, pure);
+    b->root = close_group(r, rest);
+    if (pure != NONE)
+        b->required = add_piece(r, pure);
+}
+
+/* Whether all that match hold a term that scores. */
+static bool needs_term(const gx_boolean *b, uint32_t node)
+{
+    const gx_match *n = &b->nodes[node];
+    bool any = false, all = true;
+    if (n->kind == GX_MATCH_TERM)
+        return true;
+    for (uint32_t c = n->first; c != NONE; c = b->nodes[c].next) {
+        const bool needs = needs_term(b, c);
+        any = any || needs;
+        all = all && needs;
+    }
+    return n->kind == GX_MATCH_AND ? any : n->kind == GX_MATCH_OR && all;
+}
+
+static void divide(reading *r)
+{
+    gx_boolean *b = r->b;
+    if (b->root == NONE || r->st != GX_OK || b->tree.n_conditions == 0)
+        return;
+    mark_pure(b, b->root);
+    take_required(r);
+    if (r->st == GX_OK && b->root != NONE)
+        replace_pure(r, b->root);
+    if (r->st == GX_OK && (b->root != NONE || b->required != NONE))
+        b->fill = b->selects && (b->root == NONE || !needs_term(b, b->root));
+}
+
+/* ---- what the engines can run as it is ---- */
+
+static bool is_flat(const gx_boolean *b)
+{
+    if (b->root == NONE && b->required != NONE)
+        return true;
+    if (b->only_scores || b->negated)
+        return false;
+    if (b->root == NONE || b->nodes[b->root].kind == GX_MATCH_TERM)
+        return true;
+    for (uint32_t c = b->nodes[b->root].first; c != NONE; c = b->nodes[c].next) {
+        if (b->nodes[c].kind != GX_MATCH_TERM)
+            return false;
+    }
+    return true;
+}
+
+/* The operator of a flat query. */
+static gx_op flat_op(const gx_boolean *b)
+{
+    if (b->root == NONE && b->required != NONE)
+        return GX_OP_OR;
+    if (b->op == GX_OP_AND_OR || b->root == NONE || b->nodes[b->root].kind == GX_MATCH_TERM)
+        return b->op;
+    return b->nodes[b->root].kind == GX_MATCH_AND ? GX_OP_AND : GX_OP_OR;
+}
+
+static gx_status check_and_or(const gx_query_tree *t, gx_error *err)
+{
+    for (uint32_t c = t->nodes[t->root].first; c != GX_NO_NODE; c = t->nodes[c].next) {
+        if (t->nodes[c].kind != GX_NODE_WORD || t->nodes[c].occur != GX_OPTIONAL)
+            return gx_fail(err, GX_EUSAGE,
+                           "column %u: only words side by side can be searched with AND first and then OR; choose "
+                           "one of the two",
+                           t->nodes[c].column);
+    }
+    return GX_OK;
+}
+
+static gx_status read_tree(gx_boolean *b, gx_error *err)
+{
+    reading r = {.b = b, .tree = &b->tree, .err = err};
+    if (b->op == GX_OP_AND_OR && (r.st = check_and_or(&b->tree, err)) != GX_OK)
+        return r.st;
+    b->root = read_node(&r, b->tree.root, 1, false, GX_MATCH_AND);
+    divide(&r);
+    if (r.st != GX_OK)
+        return r.st;
+    if (b->n_scored == 0 && !b->selects && (b->negated || b->n_pieces))
+        return gx_fail(err, GX_EUSAGE,
+                       "column 1: the query only excludes; at least one word or condition to look for is expected");
+    b->flat = is_flat(b);
+    b->op = b->flat ? flat_op(b) : GX_OP_OR;
+    return GX_OK;
+}
+
+gx_status gx_boolean_open(gx_boolean **out, const gx_index *ix, const gx_index *attributes, const char *text,
+                          size_t len, gx_op op, gx_error *err)
+{
+    *out = NULL;
+    gx_boolean *b = calloc(1, sizeof *b);
+    if (!b)
+        return gx_fail(err, GX_ENOMEM, "no memory for a boolean query");
+    b->ix = ix;
+    b->op = op;
+    b->required = NONE;
+    gx_status st = gx_query_parse(&b->tree, attributes, text, len, err);
+    if (st == GX_OK)
+        st = read_tree(b, err);
+    if (st != GX_OK)
+        gx_boolean_close(b);
+    else
+        *out = b;
+    return st;
+}
+
+void gx_boolean_close(gx_boolean *b)
+{
+    if (!b)
+        return;
+    for (uint32_t i = 0; b->filters && i < b->n_pieces; ++i)
+        gx_filter_close(b->filters[i]);
+    free(b->filters);
+    free(b->items);
+    free(b->pieces);
+    gx_query_tree_free(&b->tree);
+    free(b->nodes);
+    free(b->scored);
+    free(b->bytes);
+    free(b);
+}
+
+bool gx_boolean_is_flat(const gx_boolean *b)
+{
+    return b->flat;
+}
+
+/* ---- plans ---- */
+
+static gx_status plan_terms(gx_plan *out, const gx_index *ix, const gx_weighted_term *terms, uint32_t n,
+                            const gx_query_options *opt, gx_error *err)
+{
+    const gx_collection_stats stats = gx_collection_stats_of(ix);
+    gx_query_plan plan;
+    gx_status st = gx_query_plan_make(&plan, terms, n, &stats, opt, err);
+    if (st != GX_OK)
+        return st;
+    st = gx_plan_bind(out, &plan, ix, err);
+    gx_query_plan_free(&plan);
+    return st;
+}
+
+/* The terms that score of a boolean query; the caller frees. NULL: no memory. */
+static gx_weighted_term *terms_of(const gx_boolean *b)
+{
+    gx_weighted_term *terms = malloc((b->n_scored + 1ull) * sizeof *terms);
+    for (uint32_t i = 0; terms && i < b->n_scored; ++i)
+        terms[i] = (gx_weighted_term){b->bytes + b->scored[i].at, b->scored[i].len, b->scored[i].weight};
+    return terms;
+}
+
+gx_status gx_query_plan_any(gx_query_plan *out, gx_boolean **boolean, const gx_index *ix,
+                            const gx_collection_stats *stats, const gx_query *q, const gx_query_options *opt,
+                            gx_error *err)
+{
+    gx_query_options own = *opt;
+    gx_boolean *b;
+    *boolean = NULL;
+    if (q->kind == GX_QUERY_TEXT)
+        return gx_query_plan_text(out, ix, q->text, q->len, stats, opt, err);
+    if (q->kind == GX_QUERY_TERMS)
+        return gx_query_plan_make(out, q->terms, q->n_terms, stats, opt, err);
+    if (q->kind != GX_QUERY_BOOLEAN)
+        return gx_fail(err, GX_EUSAGE, "queries of kind %d do not exist", (int)q->kind);
+    gx_status st = gx_boolean_open(&b, ix, ix, q->text, q->len, opt->op, err);
+    if (st != GX_OK)
+        return st;
+    gx_weighted_term *terms = terms_of(b);
+    own.op = b->op;
+    st = terms ? gx_query_plan_make(out, terms, b->n_scored, stats, &own, err)
+               : gx_fail(err, GX_ENOMEM, "no memory for a query of %u terms", b->n_scored);
+    free(terms);
+    if (st == GX_OK)
+        *boolean = b;
+    else
+        gx_boolean_close(b);
+    return st;
+}
+
+static gx_status plan_boolean(gx_plan *out, gx_boolean **matches, const gx_index *ix, const gx_query *q,
+                              const gx_query_options *opt, gx_error *err)
+{
+    gx_query_options own = *opt;
+    gx_boolean *b;
+    gx_status st = gx_boolean_open(&b, ix, ix, q->text, q->len, opt->op, err);
+    if (st != GX_OK)
+        return st;
+    gx_weighted_term *terms = terms_of(b);
+    if (!terms)
+        st = gx_fail(err, GX_ENOMEM, "no memory for a query of %u terms", b->n_scored);
+    own.op = b->op;
+    if (st == GX_OK)
+        st = plan_terms(out, ix, terms, b->n_scored, &own, err);
+    free(terms);
+    if (st == GX_OK && (st = gx_boolean_make_filters(b, out, ix, q, err)) != GX_OK)
+        gx_plan_free(out);
+    if (st == GX_OK && !b->flat)
+        *matches = b;
+    else
+        gx_boolean_close(b);
+    return st;
+}
+
+gx_status gx_plan_query(gx_plan *out, gx_boolean **matches, const gx_index *ix, const gx_query *q,
+                        const gx_query_options *opt, gx_error *err)
+{
+    *matches = NULL;
+    switch (q->kind) {
+    case GX_QUERY_TEXT:
+        return gx_plan_make(out, ix, q->text, q->len, opt, err);
+    case GX_QUERY_TERMS:
+        return plan_terms(out, ix, q->terms, q->n_terms, opt, err);
+    case GX_QUERY_BOOLEAN:
+        return plan_boolean(out, matches, ix, q, opt, err);
+    }
+    return gx_fail(err, GX_EUSAGE, "queries of kind %d do not exist", (int)q->kind);
+}
+
+/* ---- words to show ---- */
+
+static void put_words(const gx_query_tree *t, uint32_t node, char *words, size_t *n)
+{
+    const gx_node *x = &t->nodes[node];
+    if (x->kind == GX_NODE_WORD) {
+        if (*n)
+            words[(*n)++] = ' ';
+        memcpy(words + *n, t->words + x->word, x->len);
+        *n += x->len;
+    }
+    for (uint32_t c = x->kind == GX_NODE_NOT ? GX_NO_NODE : x->first; c != GX_NO_NODE; c = t->nodes[c].next) {
+        if (t->nodes[c].occur != GX_EXCLUDED)
+            put_words(t, c, words, n);
+    }
+}
+
+gx_status gx_boolean_words(char **out, size_t *out_len, const char *text, size_t len, gx_error *err)
+{
+    gx_query_tree tree;
+    const gx_status st = gx_query_parse(&tree, NULL, text, len, err);
+    *out = NULL;
+    *out_len = 0;
+    if (st != GX_OK)
+        return st;
+    *out = malloc(len + tree.n_nodes + 1); /* a blank a word */
+    if (*out)
+        put_words(&tree, tree.root, *out, out_len);
+    gx_query_tree_free(&tree);
+    return *out ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for the words of a query");
+}

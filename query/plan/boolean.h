@@ -1,0 +1,77 @@
+/* boolean.h: a parsed query (parse.h) made into what the engines run: terms with weights, an
+ * operator, a filter, and, where these do not say it all, the set of documents that match.
+ *
+ *   tree --gx_boolean_open--> terms that are not negated -> one flat OR or AND, if that is the query
+ *                             conditions that all        -> a filter, which the engines run as any
+ *                             documents must meet
+ *                             the rest of the structure  -> otherwise a bitmap of the documents that
+ *                                                           match, from the lists and from the filters
+ *                                                           that are left; the engine runs OR under
+ *                                                           it as a mask, which is exact
+ *
+ * What matches: clauses side by side are required (+), excluded (-) or optional. Where any is
+ * required, the optional ones only add to the score; else one of them must match (GX_OP_OR) or all
+ * (GX_OP_AND). GX_OP_AND_OR takes words side by side alone. Terms under an odd or even number of
+ * negations do not score, and conditions never do.
+ *
+ * A result holds at least one term that is not negated. But in a query with a condition that is not
+ * negated all documents match of which the structure is true; those without such a term have score 0.
+ * A query needs a term or condition that is not negated.
+ *
+ * A word that analysis drops (a stop word) disappears from its clause, and a clause or group
+ * without words likewise. The terms of a word that analysis splits are all needed where the word
+ * stands after +, - or NOT or beside AND; as an optional clause, or beside OR, each is as a word of
+ * its own, as in plain text.
+ */
+#ifndef GX_QUERY_PLAN_BOOLEAN_H
+#define GX_QUERY_PLAN_BOOLEAN_H
+
+#include "index/index.h"
+#include "query/plan/plan.h"
+
+typedef struct gx_boolean gx_boolean;
+
+/* attributes: the index whose attributes conditions name, which is ix or the collection that ix is a part
+ * of; NULL: names are not looked up, because that was done before. GX_EUSAGE, naming the column: what the
+ * syntax does not allow, or what no index can answer. GX_ENOMEM. */
+gx_status gx_boolean_open(gx_boolean **out, const gx_index *ix, const gx_index *attributes, const char *text,
+                          size_t len, gx_op op, gx_error *err);
+void gx_boolean_close(gx_boolean *b);
+
+/* Whether a plan and its filter say all, without a mask. */
+bool gx_boolean_is_flat(const gx_boolean *b);
+
+/* Make the filters of the query's conditions on ix, the index or collection that it was opened with as
+ * `attributes`. The plan gets the filter that all results must meet, together with q's own, and whether
+ * it is to be filled (gx_plan.fill). GX_EUSAGE (a value, an id:@FILE that q->filter_options does not
+ * read), GX_ENOMEM, and the statuses of q->filter_options->read_ids. */
+gx_status gx_boolean_make_filters(gx_boolean *b, gx_plan *plan, const gx_index *ix, const gx_query *q, gx_error *err);
+
+/* The documents of the filters that are no part of the plan's. */
+typedef struct gx_boolean_leaves {
+    const gx_boolean *of; /* whose filters: those of the same query on the whole collection, or b itself */
+    /* The documents of one of them in b's index, as gx_filter_evaluate. NULL: gx_filter_evaluate. */
+    gx_status (*evaluate)(void *user, const gx_filter *f, uint64_t *words, gx_error *err);
+    void *user;
+} gx_boolean_leaves;
+
+/* The documents that match, whether or not the plan's filter selects them: words[ceil(n_docs / 64)],
+ * bits at n_docs and above 0. GX_ENOMEM, GX_ECANCELLED when the plan's cancel function says so. */
+gx_status gx_boolean_match(const gx_boolean *b, const gx_plan *plan, const gx_boolean_leaves *leaves, uint64_t *words,
+                           gx_error *err);
+
+/* The plan of a query of any kind on an index file. Of a boolean query it has the filter, too: the
+ * conditions and q's own. *matches is what its mask must be made of, NULL where the plan says all; the
+ * caller closes it. GX_EUSAGE, GX_ENOMEM. */
+gx_status gx_plan_query(gx_plan *out, gx_boolean **matches, const gx_index *ix, const gx_query *q,
+                        const gx_query_options *opt, gx_error *err);
+
+/* The part of a query of any kind that is the same for all parts of a collection. *b: the boolean query
+ * on ix, without filters, which the caller closes; NULL: it is of another kind. */
+gx_status gx_query_plan_any(gx_query_plan *out, gx_boolean **b, const gx_index *ix, const gx_collection_stats *stats,
+                            const gx_query *q, const gx_query_options *opt, gx_error *err);
+
+/* The words of a boolean query that are not negated, with blanks between; the caller frees. */
+gx_status gx_boolean_words(char **out, size_t *out_len, const char *text, size_t len, gx_error *err);
+
+#endif

@@ -1,0 +1,376 @@
+#include "query/syntax/parse.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/memory/grow.h"
+#include "engine/status.h"
+
+#define DELIMITERS "()\"^" /* and blanks */
+#define NO_FIELDS "fields cannot be searched; write \\: for a colon in a word"
+
+typedef struct parser {
+    const gx_index *ix;
+    gx_scanner in;
+    uint32_t depth;
+    size_t max_nodes, max_conditions; /* of the tree: capacities */
+    size_t n_word_bytes;
+    gx_query_tree tree;
+} parser;
+
+/* ---- nodes ---- */
+
+static uint32_t add_node(parser *p, gx_node_kind kind, uint32_t column)
+{
+    gx_query_tree *t = &p->tree;
+    if (p->in.st != GX_OK)
+        return GX_NO_NODE;
+    if (t->n_nodes == GX_PARSE_MAX_NODES)
+        return gx_scan_refuse(&p->in, column, "the query has more than %u words, groups and operators; shorten it",
+                              GX_PARSE_MAX_NODES);
+    if (!gx_reserve(&t->nodes, &p->max_nodes, t->n_nodes + (size_t)1, sizeof *t->nodes)) {
+        p->in.st = gx_fail(p->in.err, GX_ENOMEM, "no memory for a query of %u nodes", t->n_nodes + 1);
+        return GX_NO_NODE;
+    }
+    t->nodes[t->n_nodes] =
+        (gx_node){.kind = kind, .boost = 1, .column = column, .first = GX_NO_NODE, .next = GX_NO_NODE};
+    return t->n_nodes++;
+}
+
+static bool enter(parser *p, uint32_t column)
+{
+    if (++p->depth <= GX_PARSE_MAX_DEPTH)
+        return true;
+    gx_scan_refuse(&p->in, column, "the query is nested deeper than %u levels", GX_PARSE_MAX_DEPTH);
+    return false;
+}
+
+/* ---- the grammar ---- */
+
+static uint32_t parse_clauses(parser *p, uint32_t open);
+
+/* Bytes up to the word's end, without backslashes. False: refused. */
+static bool read_word(parser *p, uint32_t node, bool quoted)
+{
+    gx_node *n = &p->tree.nodes[node];
+    n->word = p->n_word_bytes;
+    while (quoted ? !gx_is_blank(gx_scan_peek(&p->in)) && !gx_scan_is_next(&p->in, '"')
+                  : !gx_scan_is_word_end(&p->in)) {
+        if (gx_scan_is_next(&p->in, '\\')) {
+            const uint32_t column = p->in.column;
+            gx_scan_step(&p->in);
+            if (gx_scan_is_end(&p->in)) {
+                gx_scan_refuse(&p->in, column, "a character is expected after the backslash");
+                return false;
+            }
+        }
+        do { /* a whole character */
+            p->tree.words[p->n_word_bytes++] = gx_scan_peek(&p->in);
+            gx_scan_step(&p->in);
+        } while (!gx_scan_is_end(&p->in) && ((unsigned char)gx_scan_peek(&p->in) & 0xc0) == 0x80);
+    }
+    n->len = p->n_word_bytes - n->word;
+    return true;
+}
+
+/* Where the colon is that makes a condition of the word that begins here; 0: nowhere. */
+static size_t find_colon(const gx_scanner *s)
+{
+    for (size_t i = s->at; i + 1 < s->len && !gx_ends_word(DELIMITERS, s->text[i]); ++i) {
+        if (s->text[i] == '\\')
+            ++i;
+        else if (s->text[i] == ':' && i > s->at)
+            return gx_is_blank(s->text[i + 1]) ? 0 : i;
+    }
+    return 0;
+}
+
+static uint32_t parse_condition(parser *p)
+{
+    gx_query_tree *t = &p->tree;
+    const uint32_t node = add_node(p, GX_NODE_CONDITION, p->in.column);
+    if (node == GX_NO_NODE)
+        return node;
+    if (!gx_reserve(&t->conditions, &p->max_conditions, t->n_conditions + (size_t)1, sizeof *t->conditions)) {
+        p->in.st = gx_fail(p->in.err, GX_ENOMEM, "no memory for a query of %u conditions", t->n_conditions + 1);
+        return GX_NO_NODE;
+    }
+    p->in.delimiters = GX_CONDITION_DELIMITERS "^";
+    const bool good = gx_scan_condition(&p->in, p->ix, " (" NO_FIELDS ")", &t->conditions[t->n_conditions], &t->values);
+    p->in.delimiters = DELIMITERS;
+    if (good && gx_scan_is_next(&p->in, '^'))
+        gx_scan_refuse(&p->in, p->in.column, "a condition adds nothing to the score, and has no weight");
+    t->nodes[node].condition = t->n_conditions++;
+    return p->in.st == GX_OK ? node : GX_NO_NODE;
+}
+
+/* At the opening quote. */
+static uint32_t parse_phrase(parser *p)
+{
+    const uint32_t column = p->in.column, node = add_node(p, GX_NODE_WORD, column);
+    if (node == GX_NO_NODE)
+        return node;
+    gx_scan_step(&p->in);
+    gx_scan_skip_blanks(&p->in);
+    if (!read_word(p, node, true))
+        return GX_NO_NODE;
+    gx_scan_skip_blanks(&p->in);
+    if (gx_scan_is_end(&p->in))
+        return gx_scan_refuse(&p->in, column, "this quote is not closed; a second \" is expected");
+    if (!gx_scan_is_next(&p->in, '"'))
+        return gx_scan_refuse(&p->in, column, "phrases need positions, which this index format does not store");
+    if (p->tree.nodes[node].len == 0)
+        return gx_scan_refuse(&p->in, column, "a word is expected between the quotes");
+    gx_scan_step(&p->in);
+    return node;
+}
+
+static uint32_t parse_primary(parser *p)
+{
+    gx_scan_skip_blanks(&p->in);
+    const uint32_t column = p->in.column;
+    if (gx_scan_is_end(&p->in))
+        return gx_scan_refuse(&p->in, column, "a word or ( is expected, and the query ends");
+    if (gx_scan_sees(&p->in, "AND") || gx_scan_sees(&p->in, "OR") || gx_scan_sees(&p->in, "NOT"))
+        return gx_scan_refuse(&p->in, column,
+                              "a word or ( is expected before %s; to search for the word write it small",
+                              gx_scan_sees(&p->in, "AND")  ? "AND"
+                              : gx_scan_sees(&p->in, "OR") ? "OR"
+                                                           : "NOT");
+    switch (gx_scan_peek(&p->in)) {
+    case '"':
+        return parse_phrase(p);
+    case '(':
+        gx_scan_step(&p->in);
+        return parse_clauses(p, column);
+    case ')':
+    case '^':
+    case '+':
+        return gx_scan_refuse(&p->in, column, "a word or ( is expected, not %c", gx_scan_peek(&p->in));
+    default: {
+        const size_t colon = find_colon(&p->in);
+        if (colon && memchr(p->in.text + p->in.at, '\\', colon - p->in.at))
+            return gx_scan_refuse(&p->in, column, "%s", NO_FIELDS);
+        if (colon)
+            return parse_condition(p);
+        const uint32_t node = add_node(p, GX_NODE_WORD, column);
+        return node != GX_NO_NODE && read_word(p, node, false) ? node : GX_NO_NODE;
+    }
+    }
+}
+
+static uint32_t parse_boosted(parser *p)
+{
+    const uint32_t node = parse_primary(p);
+    if (p->in.st != GX_OK || !gx_scan_is_next(&p->in, '^'))
+        return node;
+    gx_scan_step(&p->in);
+    const uint32_t column = p->in.column;
+    char digits[40];
+    size_t n = 0;
+    while (!gx_scan_is_word_end(&p->in) && n + 1 < sizeof digits) {
+        digits[n++] = gx_scan_peek(&p->in);
+        gx_scan_step(&p->in);
+    }
+    digits[n] = 0;
+    char *end;
+    const float boost = strtof(digits, &end);
+    if (n == 0 || strspn(digits, "0123456789.eE+-") != n || *end || (!gx_scan_is_word_end(&p->in)) ||
+        !isfinite(boost) || !(boost > 0))
+        return gx_scan_refuse(&p->in, column, "a finite number above 0 is expected after ^");
+    if (gx_scan_is_next(&p->in, '^'))
+        return gx_scan_refuse(&p->in, p->in.column, "a blank is expected after the weight, not ^");
+    p->tree.nodes[node].boost = boost;
+    return node;
+}
+
+static uint32_t parse_unary(parser *p)
+{
+    gx_scan_skip_blanks(&p->in);
+    const uint32_t column = p->in.column;
+    const bool word = gx_scan_sees(&p->in, "NOT"), sign = !word && gx_scan_is_next(&p->in, '-');
+    if (!word && !sign)
+        return parse_boosted(p);
+    if (word)
+        gx_scan_take_word(&p->in, "NOT");
+    else
+        gx_scan_step(&p->in);
+    if (sign && gx_is_blank(gx_scan_peek(&p->in)))
+        return gx_scan_refuse(&p->in, column, "a word or ( is expected right after -; write \\- for a dash");
+    const uint32_t node = add_node(p, GX_NODE_NOT, column);
+    if (node == GX_NO_NODE || !enter(p, column))
+        return GX_NO_NODE;
+    const uint32_t child = parse_unary(p);
+    --p->depth;
+    if (p->in.st == GX_OK)
+        p->tree.nodes[node].first = child;
+    return node;
+}
+
+/* Operands with the operator between, or the one operand. */
+static uint32_t parse_operands(parser *p, gx_node_kind kind)
+{
+    const char *name = kind == GX_NODE_AND ? "AND" : "OR";
+    uint32_t node = kind == GX_NODE_AND ? parse_unary(p) : parse_operands(p, GX_NODE_AND), last = node;
+    while (p->in.st == GX_OK && gx_scan_take_word(&p->in, name)) {
+        if (node == last) {
+            node = add_node(p, kind, p->tree.nodes[last].column);
+            if (node == GX_NO_NODE)
+                return node;
+            p->tree.nodes[node].first = last;
+        }
+        const uint32_t next = kind == GX_NODE_AND ? parse_unary(p) : parse_operands(p, GX_NODE_AND);
+        if (p->in.st == GX_OK)
+            p->tree.nodes[last].next = next;
+        last = next;
+    }
+    return node;
+}
+
+/* One clause; a + before AND or OR would bind less than it looks. */
+static uint32_t parse_clause(parser *p)
+{
+    const uint32_t column = p->in.column;
+    const bool required = gx_scan_is_next(&p->in, '+');
+    if (required) {
+        gx_scan_step(&p->in);
+        if (gx_is_blank(gx_scan_peek(&p->in)))
+            return gx_scan_refuse(&p->in, column, "a word or ( is expected right after +; write \\+ for a plus");
+    }
+    uint32_t node = required ? parse_boosted(p) : parse_operands(p, GX_NODE_OR);
+    if (p->in.st != GX_OK)
+        return GX_NO_NODE;
+    gx_scan_skip_blanks(&p->in);
+    if (required && (gx_scan_sees(&p->in, "AND") || gx_scan_sees(&p->in, "OR")))
+        return gx_scan_refuse(&p->in, column,
+                              "+ cannot be combined with AND and OR; put parentheses around what is required");
+    gx_node *n = &p->tree.nodes[node];
+    if (required) {
+        n->occur = GX_REQUIRED;
+    } else if (n->kind == GX_NODE_NOT) { /* as a clause it excludes; the node that is left over is harmless */
+        node = n->first;
+        if (p->tree.nodes[node].kind == GX_NODE_NOT) /* NOT NOT stays what it is */
+            return node = (uint32_t)(n - p->tree.nodes);
+        p->tree.nodes[node].occur = GX_EXCLUDED;
+    }
+    return node;
+}
+
+/* Clauses up to the end, or up to the parenthesis that closes the one in column open (0: none). */
+static uint32_t parse_clauses(parser *p, uint32_t open)
+{
+    const uint32_t node = add_node(p, GX_NODE_CLAUSES, open ? open : 1);
+    uint32_t last = GX_NO_NODE;
+    if (node == GX_NO_NODE || (open && !enter(p, open)))
+        return GX_NO_NODE;
+    for (gx_scan_skip_blanks(&p->in);
+         p->in.st == GX_OK && !gx_scan_is_end(&p->in) && !(open && gx_scan_is_next(&p->in, ')'));
+         gx_scan_skip_blanks(&p->in)) {
+        const uint32_t clause = parse_clause(p);
+        if (p->in.st != GX_OK)
+            return GX_NO_NODE;
+        if (last == GX_NO_NODE)
+            p->tree.nodes[node].first = clause;
+        else
+            p->tree.nodes[last].next = clause;
+        last = clause;
+    }
+    if (p->in.st != GX_OK || !open)
+        return node;
+    if (gx_scan_is_end(&p->in))
+        return gx_scan_refuse(&p->in, open, "this ( is not closed; ) is expected");
+    if (last == GX_NO_NODE)
+        return gx_scan_refuse(&p->in, p->in.column, "a word is expected between the parentheses");
+    gx_scan_step(&p->in);
+    --p->depth;
+    gx_node *only = &p->tree.nodes[last];
+    if (p->tree.nodes[node].first != last || only->occur != GX_OPTIONAL || only->boost != 1 ||
+        only->kind == GX_NODE_NOT || (only->kind == GX_NODE_CONDITION && gx_scan_is_next(&p->in, '^')))
+        return node;
+    only->column = only->kind == GX_NODE_WORD || only->kind == GX_NODE_CONDITION ? only->column : open;
+    return last;
+}
+
+gx_status gx_query_parse(gx_query_tree *out, const gx_index *ix, const char *text, size_t len, gx_error *err)
+{
+    parser p = {.ix = ix, .in = {text, len, .column = 1, .delimiters = DELIMITERS, .prefix = "", .err = err}};
+    p.tree.words = malloc(len + 1);
+    if (!p.tree.words)
+        return gx_fail(err, GX_ENOMEM, "no memory for a query of %zu bytes", len);
+    p.tree.root = parse_clauses(&p, 0);
+    if (p.in.st != GX_OK)
+        gx_query_tree_free(&p.tree);
+    else
+        *out = p.tree;
+    return p.in.st;
+}
+
+void gx_query_tree_free(gx_query_tree *t)
+{
+    free(t->nodes);
+    free(t->words);
+    free(t->conditions);
+    free(t->values.p);
+    *t = (gx_query_tree){0};
+}
+
+/* ---- back to text ---- */
+
+static void put_word(FILE *out, const char *word, size_t len)
+{
+    static const char *const operators[] = {"AND", "OR", "NOT"};
+    for (int i = 0; i < 3; ++i) {
+        if (strlen(operators[i]) == len && memcmp(word, operators[i], len) == 0)
+            putc('\\', out);
+    }
+    for (size_t i = 0; i < len; ++i) {
+        if (gx_ends_word(DELIMITERS, word[i]) || strchr("\\+-:", word[i]))
+            putc('\\', out);
+        putc(word[i], out);
+    }
+}
+
+static void put_condition(FILE *out, const gx_query_tree *t, const gx_condition *c)
+{
+    gx_bytes text = {0};
+    if (gx_condition_append(&text, c, t->values.p))
+        fwrite(text.p, 1, text.n, out);
+    free(text.p);
+}
+
+static void put_node(FILE *out, const gx_query_tree *t, uint32_t node, bool root)
+{
+    const gx_node *n = &t->nodes[node];
+    const char *between = n->kind == GX_NODE_AND ? " AND " : n->kind == GX_NODE_OR ? " OR " : " ";
+    const bool leaf = n->kind == GX_NODE_WORD || n->kind == GX_NODE_CONDITION;
+    const bool group = !root && !leaf && n->kind != GX_NODE_NOT;
+    if (n->kind == GX_NODE_WORD)
+        put_word(out, t->words + n->word, n->len);
+    else if (n->kind == GX_NODE_CONDITION)
+        put_condition(out, t, &t->conditions[n->condition]);
+    fputs(n->kind == GX_NODE_NOT ? "NOT " : group ? "(" : "", out);
+    for (uint32_t c = n->first; c != GX_NO_NODE; c = t->nodes[c].next) {
+        fputs(c == n->first ? "" : between, out);
+        fputs(t->nodes[c].occur == GX_REQUIRED ? "+" : t->nodes[c].occur == GX_EXCLUDED ? "-" : "", out);
+        put_node(out, t, c, false);
+    }
+    fputs(group ? ")" : "", out);
+    if (n->boost != 1)
+        fprintf(out, "^%.9g", n->boost);
+}
+
+char *gx_query_tree_text(const gx_query_tree *t, size_t *len)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, len);
+    if (!out)
+        return NULL;
+    put_node(out, t, t->root, true);
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}

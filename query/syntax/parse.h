@@ -1,0 +1,69 @@
+/* parse.h: the boolean syntax of queries: text to a tree. Nothing is analysed here, and only the names
+ * of attributes are looked up.
+ *
+ *   query    = { clause }                      clauses stand side by side, which binds least
+ *   clause   = ["+" | "-"] or
+ *   or       = and { "OR" and }
+ *   and      = unary { "AND" unary }
+ *   unary    = { "NOT" | "-" } boosted
+ *   boosted  = primary ["^" number]
+ *   primary  = word | '"' words '"' | "(" query ")" | condition
+ *
+ * AND, OR and NOT are operators in capitals only. A word ends at white space or at one of ( ) " ^ ;
+ * + and - are signs only at its beginning; a backslash takes the next character as it is. "+" and
+ * "-" bind to one operand: where such a clause goes on with AND or OR, "+" is an error and "-"
+ * means NOT. A quoted phrase of one word is that word. A word with a colon in it, that no backslash
+ * precedes, and with something other than white space behind the colon, is a condition (condition.h):
+ * year:2019, year:[2015 TO 2019]. It has no weight. Refused: phrases of several words, because an index
+ * stores no positions; and names that no attribute has, because it stores no fields.
+ */
+#ifndef GX_QUERY_SYNTAX_PARSE_H
+#define GX_QUERY_SYNTAX_PARSE_H
+
+#include "query/syntax/condition.h"
+
+#define GX_PARSE_MAX_DEPTH 64u   /* parentheses, NOTs and signs, each inside the one before */
+#define GX_PARSE_MAX_NODES 8192u /* words, groups and operators of one query */
+
+typedef enum gx_node_kind {
+    GX_NODE_WORD,
+    GX_NODE_CONDITION,
+    GX_NODE_CLAUSES, /* side by side; each child has an occurrence */
+    GX_NODE_AND,
+    GX_NODE_OR,
+    GX_NODE_NOT /* of one child */
+} gx_node_kind;
+
+typedef enum gx_occur { GX_OPTIONAL, GX_REQUIRED, GX_EXCLUDED } gx_occur;
+
+#define GX_NO_NODE UINT32_MAX
+
+typedef struct gx_node {
+    gx_node_kind kind;
+    gx_occur occur;       /* of a child of GX_NODE_CLAUSES; else GX_OPTIONAL */
+    float boost;          /* of this node alone, finite and above 0; 1 where none is given */
+    uint32_t column;      /* in characters, from 1 */
+    uint32_t first, next; /* first child, next sibling; GX_NO_NODE: none */
+    size_t word, len;     /* GX_NODE_WORD: its bytes, without backslashes, at gx_query_tree.words + word */
+    uint32_t condition;   /* GX_NODE_CONDITION: its number */
+} gx_node;
+
+typedef struct gx_query_tree {
+    gx_node *nodes; /* [n_nodes]; the root is a GX_NODE_CLAUSES */
+    uint32_t n_nodes, root;
+    char *words;
+    gx_condition *conditions; /* [n_conditions] */
+    uint32_t n_conditions;
+    gx_bytes values; /* of the conditions */
+} gx_query_tree;
+
+/* ix: the index whose attributes conditions name; NULL: names are not looked up. GX_EUSAGE: the message
+ * names the column and what is expected there. GX_ENOMEM. */
+gx_status gx_query_parse(gx_query_tree *out, const gx_index *ix, const char *text, size_t len, gx_error *err);
+void gx_query_tree_free(gx_query_tree *t);
+
+/* The tree as text in the same syntax, with all parentheses; parsing it gives the same text again.
+ * The caller frees. NULL: no memory. */
+char *gx_query_tree_text(const gx_query_tree *t, size_t *len);
+
+#endif

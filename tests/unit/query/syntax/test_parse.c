@@ -1,0 +1,190 @@
+#include "query/syntax/parse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/test.h"
+
+/* What a query is read as, written with all parentheses. */
+static const struct {
+    const char *text, *read;
+} good[] = {
+    {"", ""},
+    {"  a\tb ", "a b"},
+    {"+a -b c", "+a -b c"},
+    {"a OR b c", "(a OR b) c"},
+    {"a AND b OR c AND d", "((a AND b) OR (c AND d))"},
+    {"a AND NOT b", "(a AND NOT b)"},
+    {"a OR -b", "(a OR NOT b)"},
+    {"NOT a", "-a"},
+    {"a^2.5 b^1e1", "a^2.5 b^10"},
+    {"(a b)^2 c", "(a b)^2 c"},
+    {"((a))", "a"},
+    {"+(a OR b)", "+(a OR b)"},
+    {"-(a b)", "-(a b)"},
+    {"\"a\"", "a"},
+    {"well-known c++", "well\\-known c\\+\\+"},
+    {"and or not", "and or not"},
+    {"\\AND \\( a\\:b", "\\AND \\( a\\:b"},
+    {"ANDROID ORACLE", "ANDROID ORACLE"},
+    {"a: :b", "a\\: \\:b"},
+    {"NOT NOT a", "NOT NOT a"},
+    {"a year:2016 b", "a year:\"2016\" b"},
+    {"a AND year:[ 2015 TO\t2019 } OR -b", "((a AND year:[\"2015\" TO \"2019\"}) OR NOT b)"},
+    {"+a -cat:cs.IR", "+a -cat:\"cs.IR\""},
+    {"+price:<=20 x:>3", "+price:<=\"20\" x:>\"3\""},
+    {"(year:{* TO \"*\"])", "year:{* TO \"*\"]"},
+    {"(year:1)^2 (year:1)", "(year:\"1\")^2 year:\"1\""},
+    {"(a year:1)^2", "(a year:\"1\")^2"},
+    {"NOT has:doi", "-has:doi"},
+    {"id:x id:@\"a b\"", "id:\"x\" id:@\"a b\""},
+    {"cat:\"a \\\" b\"c", "cat:\"a \\\" b\" c"},
+    {"year\\:2016 \"year:2016\"", "year\\:2016 year\\:2016"},
+    {"a:b:c", "a:\"b:c\""},
+};
+
+static const struct {
+    const char *text, *says;
+} bad[] = {
+    {"\"two words\"", "column 1: phrases need positions, which this index format does not store"},
+    {"a \"two words\"", "column 3: phrases need positions"},
+    {"a b\\-c:d", "column 3: fields cannot be searched; write \\: for a colon in a word"},
+    {"year:2016^2", "column 10: a condition adds nothing to the score, and has no weight"},
+    {"a year:[2015 TO", "column 16: a bound, or *, is expected"},
+    {"a year:[2015 2019]", "column 14: TO is expected, as in [2015 TO 2019]"},
+    {"a year:[2015 TO 2019)", "column 21: ] or } is expected, which ends the range"},
+    {"a year:\"2015", "column 8: a quote is opened and never closed"},
+    {"year:(2015)", "column 6: a value is expected"},
+    {"id:@", "column 5: the name of a file is expected"},
+    {"+year:1 OR a", "column 1: + cannot be combined with AND and OR"},
+    {"(a", "column 1: this ( is not closed; ) is expected"},
+    {"a )", "column 3: a word or ( is expected, not )"},
+    {"\xc3\xa4\xc3\xb6 )", "column 4: a word or ( is expected, not )"},
+    {"a \"b", "column 3: this quote is not closed"},
+    {"a \"\"", "column 3: a word is expected between the quotes"},
+    {"a AND", "column 6: a word or ( is expected, and the query ends"},
+    {"OR a", "column 1: a word or ( is expected before OR"},
+    {"a OR AND b", "column 6: a word or ( is expected before AND"},
+    {"a ^2", "column 3: a word or ( is expected, not ^"},
+    {"a^", "column 3: a finite number above 0 is expected after ^"},
+    {"a^0", "column 3: a finite number above 0"},
+    {"a^-1", "column 3: a finite number above 0"},
+    {"a^inf", "column 3: a finite number above 0"},
+    {"a^1e99", "column 3: a finite number above 0"},
+    {"a^2^3", "column 4: a blank is expected after the weight"},
+    {"()", "column 2: a word is expected between the parentheses"},
+    {"a + b", "column 3: a word or ( is expected right after +"},
+    {"a - b", "column 3: a word or ( is expected right after -"},
+    {"+a OR b", "column 1: + cannot be combined with AND and OR"},
+    {"a\\", "column 2: a character is expected after the backslash"},
+};
+
+static char *read_back(const char *text, size_t len, size_t *n)
+{
+    gx_query_tree tree;
+    gx_error err = {0};
+    if (gx_query_parse(&tree, NULL, text, len, &err) != GX_OK)
+        fail_msg("'%s': %s", text, err.text);
+    char *read = gx_query_tree_text(&tree, n);
+    assert_non_null(read);
+    gx_query_tree_free(&tree);
+    return read;
+}
+
+static void queries_are_read_as_the_grammar_says(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; ++i) {
+        size_t n, again;
+        char *read = read_back(good[i].text, strlen(good[i].text), &n), *twice = read_back(read, n, &again);
+        assert_string_equal(read, good[i].read);
+        assert_string_equal(twice, read);
+        free(read);
+        free(twice);
+    }
+}
+
+static void mistakes_are_refused_with_their_column(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        gx_query_tree tree;
+        gx_error err = {0};
+        if (gx_query_parse(&tree, NULL, bad[i].text, strlen(bad[i].text), &err) != GX_EUSAGE)
+            fail_msg("'%s' is accepted", bad[i].text);
+        if (strncmp(err.text, bad[i].says, strlen(bad[i].says)) != 0)
+            fail_msg("'%s': '%s', not '%s'", bad[i].text, err.text, bad[i].says);
+    }
+}
+
+static void refuse_repeated(const char *piece, size_t n, const char *says)
+{
+    const size_t len = strlen(piece);
+    char *text = malloc(n * len + 1);
+    gx_query_tree tree;
+    gx_error err = {0};
+    assert_non_null(text);
+    for (size_t i = 0; i < n; ++i)
+        memcpy(text + i * len, piece, len);
+    assert_int_equal(gx_query_parse(&tree, NULL, text, n * len, &err), GX_EUSAGE);
+    if (!strstr(err.text, says))
+        fail_msg("'%s' repeated: '%s', not '%s'", piece, err.text, says);
+    free(text);
+}
+
+static void hostile_queries_are_refused(void **state)
+{
+    (void)state;
+    refuse_repeated("(", 10000, "column 65: the query is nested deeper than 64 levels");
+    refuse_repeated("NOT ", 10000, "nested deeper");
+    refuse_repeated("-", 10000, "nested deeper");
+    refuse_repeated("+(", 1 << 19, "nested deeper");
+    refuse_repeated("a ", 1 << 19, "more than 8192 words");
+    refuse_repeated("a OR ", 200000, "more than 8192 words");
+    refuse_repeated("a^1", 1 << 18, "a finite number");
+    refuse_repeated("a:b ", 1 << 18, "more than 8192 words");
+    refuse_repeated("a:[* TO *]", 1 << 17, "more than 8192 words");
+    refuse_repeated("NOT (a:1 OR ", 10000, "nested deeper");
+    refuse_repeated("a:[", 1 << 18, "TO is expected");
+    refuse_repeated("a:\"", 1 << 18, "more than 8192 words");
+}
+
+/* A megabyte of one letter, with `second` in its second place, is read as so many bytes. */
+static void read_megabyte(char second, size_t n_read)
+{
+    const size_t len = 1 << 20;
+    size_t n;
+    char *text = malloc(len + 1);
+    assert_non_null(text);
+    memset(text, 'a', len);
+    text[1] = second;
+    text[len] = 0;
+    char *read = read_back(text, len, &n);
+    assert_int_equal(n, n_read);
+    free(read);
+    free(text);
+}
+
+static void a_word_of_a_megabyte_is_a_word(void **state)
+{
+    (void)state;
+    read_megabyte('a', 1 << 20);
+}
+
+static void a_value_of_a_megabyte_is_a_value(void **state)
+{
+    (void)state;
+    read_megabyte(':', (1 << 20) + 2); /* in quotes */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(queries_are_read_as_the_grammar_says),
+        cmocka_unit_test(mistakes_are_refused_with_their_column),
+        cmocka_unit_test(hostile_queries_are_refused),
+        cmocka_unit_test(a_word_of_a_megabyte_is_a_word),
+        cmocka_unit_test(a_value_of_a_megabyte_is_a_value),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

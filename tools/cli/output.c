@@ -1,0 +1,392 @@
+#include "tools/cli/output.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/cli/cli.h"
+#include "tools/cli/progress.h"
+
+enum { LEFT = 6 };
+
+/* ---- bytes ---- */
+
+void out_put_clean(FILE *out, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len;) {
+        const size_t n = gx_utf8_length(text + i, len - i);
+        if (n == 0)
+            fputs("\xef\xbf\xbd", out);
+        else if (gx_utf8_is_control(text + i, n))
+            putc(' ', out);
+        else
+            fwrite(text + i, 1, n, out);
+        i += n ? n : 1;
+    }
+}
+
+/* Write a text that the library has made, and free it. */
+static void put_text(FILE *out, gx_text *t)
+{
+    if (t->failed)
+        exit(cli_fail(GX_ENOMEM, "no memory for the output"));
+    fwrite(t->bytes, 1, t->len, out);
+    free(t->bytes);
+}
+
+void out_put_json(FILE *out, const char *text, size_t len)
+{
+    gx_text t = {0};
+    gx_text_add_json(&t, text, len);
+    put_text(out, &t);
+}
+
+/* Print a field of a format whose fields end at white space; blanks would split it. */
+static void put_word(FILE *out, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; ++i)
+        putc((unsigned char)text[i] <= ' ' ? '_' : text[i], out);
+}
+
+/* Print a field that ends at a tab or at a line's end. */
+static void put_field(FILE *out, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; ++i)
+        putc(text[i] == '\t' || text[i] == '\n' || text[i] == '\r' ? ' ' : text[i], out);
+}
+
+static void put_csv(FILE *out, const char *text, size_t len)
+{
+    bool plain = true;
+    for (size_t i = 0; i < len; ++i)
+        plain = plain && !strchr(",\"\r\n", text[i]);
+    if (plain) {
+        if (len)
+            fwrite(text, 1, len, out);
+        return;
+    }
+    putc('"', out);
+    for (size_t i = 0; i < len; ++i) {
+        if (text[i] == '"')
+            putc('"', out);
+        putc(text[i], out);
+    }
+    putc('"', out);
+}
+
+const char *out_score(char text[32], double score)
+{
+    snprintf(text, 32, "%.11g", score);
+    return text;
+}
+
+/* ---- formats for programs ---- */
+
+static void put_trec(FILE *out, const out_answer *a)
+{
+    char score[32];
+    for (uint32_t i = 0; i < a->found.n_hits; ++i) {
+        size_t len;
+        const char *id = gx_index_doc_id(a->found.ix, a->found.docids[i], &len);
+        put_word(out, a->found.qid, a->found.qid_len);
+        fputs(" Q0 ", out);
+        put_word(out, id, len);
+        fprintf(out, " %u %s ", i + 1, out_score(score, a->found.scores[i]));
+        put_word(out, a->tag, strlen(a->tag));
+        putc('\n', out);
+    }
+}
+
+static void put_tsv(FILE *out, const out_answer *a)
+{
+    for (uint32_t i = 0; i < a->found.n_hits; ++i) {
+        size_t len;
+        const char *id = gx_index_doc_id(a->found.ix, a->found.docids[i], &len);
+        put_field(out, a->found.qid, a->found.qid_len);
+        putc('\t', out);
+        put_field(out, id, len);
+        fprintf(out, "\t%u\n", i + 1);
+    }
+}
+
+static void put_csv_answer(FILE *out, const out_answer *a)
+{
+    char score[32];
+    for (uint32_t i = 0; i < a->found.n_hits; ++i) {
+        size_t id_len, title_len;
+        const char *id = gx_index_doc_id(a->found.ix, a->found.docids[i], &id_len);
+        const char *title = gx_index_doc_title(a->found.ix, a->found.docids[i], &title_len);
+        put_csv(out, a->found.qid, a->found.qid_len);
+        fprintf(out, ",%u,", i + 1);
+        put_csv(out, id, id_len);
+        fprintf(out, ",%s,", out_score(score, a->found.scores[i]));
+        put_csv(out, title, title_len);
+        putc('\n', out);
+    }
+}
+
+static gx_status put_jsonl(FILE *out, const out_answer *a, gx_error *err)
+{
+    gx_text t = {0};
+    const gx_status st = gx_answer_write_json(&t, &a->found, err);
+    if (st) {
+        free(t.bytes);
+        return st;
+    }
+    gx_text_add(&t, "\n", 1);
+    put_text(out, &t);
+    return GX_OK;
+}
+
+/* ---- for people ---- */
+
+/* Print a text with `on` before each run of marked bytes and `off` behind it. */
+typedef struct marked_text {
+    const char *text;
+    const gx_snippet *marks;
+    const char *on, *off;
+    uint32_t m; /* the first mark that may lie in what comes next */
+} marked_text;
+
+/* Bytes [i, end) of the text. */
+static void put_marked(FILE *out, marked_text *t, size_t i, size_t end)
+{
+    const gx_snippet *const s = t->marks;
+    while (i < end) { /* up to the next change between marked and not */
+        while (t->m < s->n_marks && s->marks[t->m].end <= i)
+            ++t->m;
+        const bool marked = t->m < s->n_marks && s->marks[t->m].begin <= i;
+        size_t stop = end;
+        if (t->m < s->n_marks)
+            stop = marked ? s->marks[t->m].end : s->marks[t->m].begin;
+        if (stop > end)
+            stop = end;
+        fputs(marked ? t->on : "", out);
+        out_put_clean(out, t->text + i, stop - i);
+        fputs(marked ? t->off : "", out);
+        i = stop;
+    }
+}
+
+/* White space made one blank, words that go past the width on a new line, marked words bold. */
+static void put_snippet(FILE *out, const char *text, size_t len, const gx_snippet *s)
+{
+    const size_t width = cli_columns(out) < 100 ? cli_columns(out) : 100;
+    const char *bold = cli_paint(out, CLI_BOLD), *plain = cli_paint(out, CLI_PLAIN);
+    marked_text marked = {text, s, bold, plain, 0};
+    size_t column = LEFT;
+    fprintf(out, "%*s", LEFT, "");
+    if (s->begin > 0)
+        fputs("... ", out), column += 4;
+    for (size_t i = s->begin; i < s->end;) {
+        size_t end = i, shown = 0;
+        while (end < s->end && !strchr(" \t\n\v\f\r", text[end]))
+            shown += ((unsigned char)text[end++] & 0xc0) != 0x80;
+        while (end == i && end < s->end && (text[end] == 0 || strchr(" \t\n\v\f\r", text[end])))
+            ++end;
+        if (shown == 0) { /* white space, or NULs */
+            i = end;
+            continue;
+        }
+        if (column > LEFT && column + 1 + shown > width) {
+            fprintf(out, "\n%*s", LEFT, "");
+            column = LEFT;
+        } else if (column > LEFT && i > s->begin) {
+            putc(' ', out);
+            ++column;
+        }
+        column += shown;
+        put_marked(out, &marked, i, end);
+        i = end;
+    }
+    fputs(s->end < len ? " ...\n" : "\n", out);
+}
+
+void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent)
+{
+    char score[32];
+    fprintf(out, "%s%s: score = sum over terms of %s\n", indent, e->preset, e->formula);
+    if (!e->linear) {
+        fprintf(out, "%sN = %llu, dl = %u", indent, (unsigned long long)e->n_docs, e->dl);
+        if (e->counted_dl != e->dl)
+            fprintf(out, " (counted as %u)", e->counted_dl);
+        fprintf(out, ", avgdl = %.6g, k1 = %.6g, b = %.6g, K = k1 * (1 - b + b * dl / avgdl) = %.7g\n", e->avgdl, e->k1,
+                e->b, e->K);
+    }
+    for (uint32_t i = 0; i < e->n_terms; ++i) {
+        const gx_explain_term *t = &e->terms[i];
+        fprintf(out, "%s  ", indent);
+        out_put_clean(out, t->term, t->term_len);
+        if (t->tf == 0) {
+            fprintf(out, ": not in this document (df = %llu)\n", (unsigned long long)t->df);
+            continue;
+        }
+        fprintf(out, ": df = %llu", (unsigned long long)t->df);
+        if (!e->linear)
+            fprintf(out, ", idf = %.7g", t->idf);
+        if (e->times_k1)
+            fprintf(out, ", times k1 + 1 = %.6g", e->k1 + 1);
+        if (t->qtf != 1)
+            fprintf(out, ", times %.9g in the query", t->qtf);
+        if (t->unit != 1)
+            fprintf(out, ", unit of impacts = %.9g", t->unit);
+        if (e->linear)
+            fprintf(out, ", tf = %u: %.7g * %u = %s (impact %u)\n", t->tf, t->weight, t->tf,
+                    out_score(score, ldexp(t->impact, -e->exponent)), t->impact);
+        else
+            fprintf(out, ", tf = %u: %.7g * %u / (%u + %.7g) = %s (impact %u)\n", t->tf, t->weight, t->tf, t->tf, e->K,
+                    out_score(score, ldexp(t->impact, -e->exponent)), t->impact);
+    }
+    if (e->n_unknown)
+        fprintf(out, "%s  %u of the query's terms %s not in the index\n", indent, e->n_unknown,
+                e->n_unknown == 1 ? "is" : "are");
+    fprintf(out, "%ssum of impacts = %u, times 2^%d = %s\n", indent, e->sum, -e->exponent,
+            out_score(score, ldexp(e->sum, -e->exponent)));
+}
+
+/* "category: 172 values", and a line a group, the count first. */
+static void put_human_facet(FILE *out, const gx_facet_answer *f)
+{
+    fputs(cli_paint(out, CLI_BOLD), out);
+    out_put_clean(out, f->name, f->name_len);
+    fprintf(out, "%s%s: ", cli_paint(out, CLI_PLAIN), cli_paint(out, CLI_DIM));
+    if (f->n < f->n_groups)
+        fprintf(out, "%s of ", show_count(f->n));
+    fprintf(out, "%s group%s", show_count(f->n_groups), plural(f->n_groups));
+    if (f->n_missing)
+        fprintf(out, "; %s match%s without a value", show_count(f->n_missing), f->n_missing == 1 ? "" : "es");
+    fprintf(out, "%s\n", cli_paint(out, CLI_PLAIN));
+    for (uint32_t i = 0; i < f->n; ++i) {
+        fprintf(out, "%13s  ", show_count(f->groups[i].count));
+        out_put_clean(out, f->groups[i].text, f->groups[i].len);
+        putc('\n', out);
+    }
+}
+
+static void put_human_summary(FILE *out, const out_answer *a)
+{
+    fputs(cli_paint(out, CLI_DIM), out);
+    if (a->found.counted)
+        fprintf(out, "%s %s", show_count(a->found.n_matches), a->found.n_matches == 1 ? "match" : "matches");
+    else
+        fprintf(out, "%s %s", show_count(a->found.n_hits), a->found.n_hits == 1 ? "result" : "results");
+    if (a->timing && a->found.seconds < 1)
+        fprintf(out, " in %.2f ms on the %s", a->found.seconds * 1e3,
+                strcmp(a->found.engine, "gpu") == 0 ? "GPU" : "CPU");
+    else if (a->timing)
+        fprintf(out, " in %.2f s on the %s", a->found.seconds, strcmp(a->found.engine, "gpu") == 0 ? "GPU" : "CPU");
+    fprintf(out, "%s\n", cli_paint(out, CLI_PLAIN));
+}
+
+/* A title stands bold, matched words in it underlined. */
+static void put_title(FILE *out, gx_highlighter *h, const char *title, size_t len)
+{
+    const char *bold = cli_paint(out, CLI_BOLD), *mark = cli_paint(out, CLI_UNDERLINE);
+    gx_snippet s = {0};
+    if (!*bold || gx_highlighter_snippet(h, title, len, UINT32_MAX, &s, NULL) || s.begin > 0 || s.end < len)
+        s.n_marks = 0; /* nothing to mark with, or too long to look through */
+    fprintf(out, "  %s", bold);
+    put_marked(out, &(marked_text){title, &s, mark, "\033[24m", 0}, 0, len);
+    fputs(cli_paint(out, CLI_PLAIN), out);
+}
+
+static gx_status put_human(FILE *out, const out_answer *a, gx_error *err)
+{
+    char *buf = NULL;
+    size_t cap = 0;
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < a->found.n_hits && st == GX_OK && !(a->stop && a->stop(NULL)); ++i) {
+        size_t id_len, title_len, text_len;
+        gx_snippet snippet;
+        const char *id = gx_index_doc_id(a->found.ix, a->found.docids[i], &id_len);
+        const char *title = gx_index_doc_title(a->found.ix, a->found.docids[i], &title_len);
+        fprintf(out, "%3u.  %s%.4f%s  %s", i + 1, cli_paint(out, CLI_DIM), a->found.scores[i],
+                cli_paint(out, CLI_PLAIN), cli_paint(out, CLI_GREEN));
+        out_put_clean(out, id, id_len);
+        fputs(cli_paint(out, CLI_PLAIN), out);
+        if (title_len)
+            put_title(out, a->found.marks, title, title_len);
+        putc('\n', out);
+        st = gx_answer_snippet(&a->found, a->found.docids[i], &buf, &cap, &text_len, &snippet, err);
+        if (st == GX_OK && text_len && snippet.end > snippet.begin)
+            put_snippet(out, buf, text_len, &snippet);
+        if (a->found.explanations)
+            out_put_explanation(out, &a->found.explanations[i], "      ");
+    }
+    free(buf);
+    for (uint32_t i = 0; i < a->found.n_facets && st == GX_OK; ++i)
+        put_human_facet(out, gx_facets_get(a->found.facets, i));
+    if (st == GX_OK)
+        put_human_summary(out, a);
+    return st;
+}
+
+static bool has_texts(const gx_index *ix)
+{
+    gx_index_stats stats = {.size = sizeof stats};
+    gx_index_get_quick_stats(ix, &stats);
+    return stats.texts;
+}
+
+gx_status out_put_document(FILE *out, const gx_index *ix, uint64_t docid, gx_error *err)
+{
+    size_t len;
+    char *buf = NULL;
+    size_t cap = 0;
+    gx_status st = GX_OK;
+    const char *id = gx_index_doc_id(ix, docid, &len);
+    fputs(cli_paint(out, CLI_GREEN), out);
+    out_put_clean(out, id, len);
+    const uint32_t n_terms = gx_index_doc_len(ix, docid);
+    fprintf(out, "%s  (docid %llu, %u term%s)\n", cli_paint(out, CLI_PLAIN), (unsigned long long)docid, n_terms,
+            plural(n_terms));
+    const char *title = gx_index_doc_title(ix, docid, &len);
+    if (len) {
+        fputs(cli_paint(out, CLI_BOLD), out);
+        out_put_clean(out, title, len);
+        fprintf(out, "%s\n", cli_paint(out, CLI_PLAIN));
+    }
+    if (!has_texts(ix)) {
+        fputs("(its text is not stored: gpuidx build --store=text)\n", out);
+        return GX_OK;
+    }
+    if ((st = gx_index_doc_text(ix, docid, &buf, &cap, &len, err)) == GX_OK) {
+        for (size_t i = 0; i < len;) { /* its lines stay lines */
+            const char *end = memchr(buf + i, '\n', len - i);
+            const size_t n = end ? (size_t)(end - buf) - i : len - i;
+            out_put_clean(out, buf + i, n);
+            putc('\n', out);
+            i += n + 1;
+        }
+    }
+    free(buf);
+    return st;
+}
+
+/* ---- */
+
+void out_head(FILE *out, out_format format)
+{
+    if (format == OUT_CSV)
+        fputs("qid,rank,id,score,title\n", out);
+}
+
+gx_status out_put_answer(FILE *out, out_format format, const out_answer *a, gx_error *err)
+{
+    switch (format) {
+    case OUT_HUMAN:
+        return put_human(out, a, err);
+    case OUT_JSONL:
+        return put_jsonl(out, a, err);
+    case OUT_TREC:
+        put_trec(out, a);
+        break;
+    case OUT_TSV:
+        put_tsv(out, a);
+        break;
+    case OUT_CSV:
+        put_csv_answer(out, a);
+        break;
+    }
+    return GX_OK;
+}

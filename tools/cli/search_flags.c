@@ -1,0 +1,275 @@
+#include "tools/cli/search_flags.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/cli/progress.h"
+
+/* The option's value on the command line, or its default; NULL: there is none. -k is --top here. */
+static const char *value_of(const cli_args *a, const gx_search_option *o)
+{
+    const char *flag = strcmp(o->name, "k") == 0 ? "top" : o->name;
+    return cli_has(a, flag) ? cli_text(a, flag) : NULL;
+}
+
+gx_query_options cli_query_options(const cli_args *a)
+{
+    gx_search_setup s;
+    size_t n;
+    const gx_search_option *options = gx_search_options(&n);
+    gx_search_setup_init(&s, sizeof s);
+    for (size_t i = 0; i < n; ++i) {
+        const char *text = options[i].kind == GX_OPTION_TEXT ? NULL : value_of(a, &options[i]); /* they have messages */
+        if (text) /* the flag has checked it */
+            gx_search_setup_set(&s, options[i].name, strlen(options[i].name), text, strlen(text), NULL);
+    }
+    s.options.recursion = (uint32_t)cli_count(a, "recursion");
+    return s.options;
+}
+
+bool cli_skips_blocks(const gx_query_options *o)
+{
+    return o->threshold_factor > 1 || o->block_budget;
+}
+
+int cli_add_approximate(gx_query_options *o, const cli_args *a)
+{
+    const char *text = cli_text(a, "approximate");
+    gx_error err = {0};
+    if (gx_approximate_read(o, text, &err))
+        return cli_usage(a, "--approximate=%s: %s", text, err.text);
+    if (cli_skips_blocks(o) && strcmp(cli_text(a, "engine"), "hybrid") == 0)
+        return cli_usage(a, "--approximate=%s: threshold and blocks are of the CPU engine; leave out --engine=hybrid",
+                         text);
+    return 0;
+}
+
+void cli_settle_approximate(gx_query_options *o, const gx_engine *en)
+{
+    if (!cli_skips_blocks(o) || gx_engine_get_kind(en) != GX_ENGINE_GPU)
+        return;
+    o->threshold_factor = 1;
+    o->block_budget = 0;
+    cli_note("threshold and blocks of --approximate are of the CPU engine (--engine=cpu); the GPU %s",
+             o->approximate > 0 ? "leaves out terms alone" : "answers exactly");
+}
+
+bool cli_is_exact(const gx_query_options *o)
+{
+    return !(o->approximate > 0) && !cli_skips_blocks(o);
+}
+
+void cli_default_scorer(gx_query_options *o, const cli_args *a, const gx_index *ix)
+{
+    gx_index_stats stats = {.size = sizeof stats};
+    gx_index_get_quick_stats(ix, &stats);
+    if (stats.impacts && !cli_given(a, "scorer"))
+        o->preset = GX_IMPACT;
+}
+
+gx_query_kind cli_query_kind(int syntax)
+{
+    return syntax == 1 ? GX_QUERY_BOOLEAN : GX_QUERY_TEXT;
+}
+
+bool cli_read_rm3(gx_rm3_options *out, const char *text, char *why, size_t why_len)
+{
+    gx_search_setup s;
+    gx_error err = {0};
+    gx_search_setup_init(&s, sizeof s);
+    if (gx_search_setup_set(&s, "rm3", 3, text, strlen(text), &err)) {
+        snprintf(why, why_len, "%.150s", err.text);
+        return false;
+    }
+    *out = s.rm3;
+    return true;
+}
+
+int cli_rm3(gx_rm3_options *out, const cli_args *a, const gx_index *ix)
+{
+    gx_index_stats stats = {.size = sizeof stats};
+    char why[160];
+    *out = (gx_rm3_options){.size = sizeof *out};
+    if (!cli_given(a, "rm3"))
+        return 0;
+    if (!cli_read_rm3(out, cli_text(a, "rm3"), why, sizeof why))
+        return cli_usage(a, "--rm3=%s: %s", cli_text(a, "rm3"), why);
+    if (cli_query_kind(cli_choice(a, "syntax")) == GX_QUERY_BOOLEAN)
+        return cli_usage(a, "--rm3 expands plain queries; leave out --syntax=boolean");
+    gx_index_get_quick_stats(ix, &stats);
+    if (!stats.texts)
+        return cli_fail(GX_ENOTFOUND,
+                        "--rm3: %s stores no texts, of which feedback terms are taken; build it with "
+                        "--store=text",
+                        a->argv[0]);
+    return 0;
+}
+
+const gx_shard *cli_shard;
+
+gx_engine_options cli_engine_options(const cli_args *a)
+{
+    gx_engine_options o = GX_ENGINE_OPTIONS;
+    o.kind = (gx_engine_kind)cli_choice(a, "engine");
+    if (o.kind > GX_ENGINE_GPU) /* hybrid: the CPU engine of both */
+        o.kind = GX_ENGINE_CPU;
+    o.device = (int)cli_count(a, "device");
+    o.device_memory = cli_count(a, "device-memory");
+    if (cli_given(a, "map-memory"))
+        o.map_memory = cli_count(a, "map-memory");
+    o.linger_us = (uint32_t)cli_count(a, "linger");
+    o.shard = cli_shard;
+    o.join = (gx_join)cli_choice(a, "join");
+    return o;
+}
+
+/* The GPUs of this machine that can be used; none: the engine says why. */
+static int add_all_devices(gx_engine_options *o)
+{
+    gx_device *all;
+    uint32_t n;
+    gx_error ignored;
+    if (o->kind == GX_ENGINE_CPU || gx_devices(&all, &n, &ignored))
+        return 0;
+    for (uint32_t i = 0; i < n && o->n_devices < GX_MAX_DEVICES; ++i) {
+        if (all[i].usable)
+            o->devices[o->n_devices++] = all[i].number;
+    }
+    free(all);
+    return 0;
+}
+
+int cli_add_devices(gx_engine_options *o, const cli_args *a)
+{
+    static const cli_flag number = {"", 0, CLI_COUNT, "", NULL, "", 0, 1023};
+    const char *list = cli_text(a, "devices");
+    o->spread = (gx_spread)cli_choice(a, "spread");
+    if (!list && o->spread == GX_SPREAD_PARTS)
+        return cli_usage(a, "--spread=parts: over which GPUs? --devices lists them");
+    if (!list)
+        return 0;
+    if (cli_given(a, "device"))
+        return cli_usage(a, "--device and --devices: one of them");
+    if (strcmp(list, "all") == 0)
+        return add_all_devices(o);
+    for (const char *at = list; at;) {
+        char part[16], why[96];
+        const size_t len = strcspn(at, ",");
+        double value;
+        uint64_t n;
+        snprintf(part, sizeof part, "%.*s", len < sizeof part ? (int)len : (int)sizeof part - 1, at);
+        if (len >= sizeof part || !cli_read_number(&number, part, &value, &n, why, sizeof why))
+            return cli_usage(a, "--devices=%s: it is a list of the numbers of GPUs, such as 0,1, or all", list);
+        if (o->n_devices == GX_MAX_DEVICES)
+            return cli_usage(a, "--devices=%s: these are more than %u GPUs", list, GX_MAX_DEVICES);
+        for (uint32_t i = 0; i < o->n_devices; ++i) {
+            if (o->devices[i] == (int)n)
+                return cli_usage(a, "--devices=%s: GPU %d is there twice", list, (int)n);
+        }
+        o->devices[o->n_devices++] = (int)n;
+        at = at[len] ? at + len + 1 : NULL;
+    }
+    return 0;
+}
+
+int cli_add_residency(gx_engine_options *o, const cli_args *a)
+{
+    static const cli_flag bytes = {"", 0, CLI_BYTES, "", NULL, ""}, share = {"", 0, CLI_NUMBER, "", NULL, "", 0, 100};
+    const char *text = cli_text(a, "resident");
+    const size_t len = strlen(text);
+    char number[32], why[96];
+    double value = 0;
+    uint64_t n = 0;
+    o->residency_policy = (gx_residency_policy)cli_choice(a, "residency-policy");
+    if (strcmp(text, "auto") == 0)
+        return 0;
+    const bool is_share = len > 1 && text[len - 1] == '%';
+    snprintf(number, sizeof number, "%.*s", (int)(is_share ? len - 1 : len), text);
+    if (len >= sizeof number || !cli_read_number(is_share ? &share : &bytes, number, &value, &n, why, sizeof why))
+        return cli_usage(a, "--resident=%s: it is a number of bytes, such as 20G, a share, such as 25%%, or auto",
+                         text);
+    if (is_share)
+        o->resident_share = value / 100;
+    else
+        o->resident_memory = n;
+    return 0;
+}
+
+int cli_warm(gx_engine *en, const cli_args *a)
+{
+    const char *log = cli_text(a, "warm");
+    gx_error err = {0};
+    uint64_t n = 0;
+    if (!log)
+        return 0;
+    if (gx_engine_warm(en, log, NULL, &n, &err))
+        return cli_fail_error(&err);
+    if (cli_verbose())
+        cli_note("%s: the lists of %llu queries were counted", log, (unsigned long long)n);
+    return 0;
+}
+
+/* The kind of a file that is no index, and the command that reads it. NULL: unknown. */
+static const char *what_it_is(const char *path)
+{
+    char line[4096], word[64];
+    size_t n = 0, text = 0;
+    FILE *f = cli_is_regular(path) && !cli_is_index(path) ? fopen(path, "rb") : NULL;
+    if (f)
+        n = fread(line, 1, sizeof line - 1, f);
+    if (f)
+        fclose(f);
+    line[n] = 0;
+    for (size_t i = 0; i < n; ++i)
+        text += (unsigned char)line[i] >= ' ' || strchr("\t\r\n", line[i] ? line[i] : 'x');
+    if (n == 0 || text < n)
+        return NULL;
+    if (sscanf(line, "%*s %63s %*s %*u %*f %*s", word) == 1 && strcmp(word, "Q0") == 0)
+        return "a run of results; 'gpuidx eval QRELS RUN' evaluates it";
+    return "a text file; 'gpuidx build' makes an index of a corpus";
+}
+
+int cli_open_index(gx_index **out, const cli_args *a, const char *path)
+{
+    static const gx_check levels[] = {GX_CHECK_STRUCTURE, GX_CHECK_CHECKSUM, GX_CHECK_FULL};
+    gx_index_options options = GX_INDEX_OPTIONS;
+    gx_error err = {0};
+    options.check = levels[cli_choice(a, "check")];
+    options.load = (gx_load)cli_choice(a, "load");
+    if (!gx_index_open(out, path, &options, &err))
+        return 0;
+    const char *what = err.status == GX_ECORRUPT ? what_it_is(path) : NULL;
+    return what ? cli_fail(err.status, "%s is no index; it is %s", path, what) : cli_fail_error(&err);
+}
+
+int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options *options)
+{
+    gx_error err = {0};
+    if (gx_engine_open(out, ix, options, &err))
+        return cli_fail_error(&err);
+    if (cli_verbose() && gx_engine_get_fallback(*out, &err)) /* `gpuidx devices` says so too */
+        cli_note("%s; searching on the CPU", err.text);
+    return 0;
+}
+
+bool cli_gpu_failed(gx_engine *en, gx_error *why)
+{
+    return gx_engine_get_kind(en) == GX_ENGINE_GPU && gx_engine_get_fallback(en, why) != GX_OK;
+}
+
+int cli_precompute_pair_thresholds(gx_engine *en, const cli_args *a, const gx_query_options *options)
+{
+    const uint32_t n = (uint32_t)cli_count(a, "pair-thresholds");
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    gx_error err = {0};
+    if (n == 0 || options->op == GX_OP_AND)
+        return 0;
+    const double begin = progress_clock();
+    if (gx_engine_precompute_pair_thresholds(en, options, n, processors > 0 ? (uint32_t)processors : 1, &err))
+        return cli_fail_error(&err);
+    cli_note("pairs of %u terms, k %u: %.2f s", n, options->k, progress_clock() - begin);
+    return 0;
+}

@@ -1,0 +1,43 @@
+#include "tools/cli/cli.h"
+
+static int run(const cli_args *a)
+{
+    const cli_command *command = NULL;
+    if (cli_switch(a, "list")) {
+        for (size_t i = 0; cli_commands[i]; ++i)
+            printf("%s\n", cli_commands[i]->name);
+        return 0;
+    }
+    if (a->argc > 0 && !(command = cli_find_command(a->argv[0])))
+        return cli_unknown_command(a->argv[0]);
+    if (a->argc == 2 && !(command = cli_find_subcommand(command, a->argv[1])))
+        return cli_usage(a, "%s %s: there is no such command", a->argv[0], a->argv[1]);
+    if (cli_switch(a, "man"))
+        cli_print_man(stdout, command);
+    else
+        cli_print_help(stdout, command);
+    return 0;
+}
+
+static const cli_flag flags[] = {
+    {"man", 0, CLI_SWITCH, NULL, NULL, "print the manual page's source, for man(1), instead"},
+    {"list", 0, CLI_SWITCH, NULL, NULL, "print the names of all commands, one a line"},
+    {NULL},
+};
+
+static const cli_section examples[] = {
+    {"gpuidx help query", "What `gpuidx query` can do."},
+    {"gpuidx help --man query | man -l -", "The same as a manual page, where it is not installed."},
+    {NULL},
+};
+
+const cli_command cmd_help = {
+    .name = "help",
+    .summary = "say what the commands do",
+    .synopsis = "[--man] [COMMAND [SUBCOMMAND]]\n--list",
+    .description = "Prints what the program, or the named command, does, and its flags.",
+    .examples = examples,
+    .flags = flags,
+    .max_args = 2,
+    .run = run,
+};

@@ -1,0 +1,319 @@
+/* query.c: `gpuidx query`: one query, a stream of them, or the shell. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/api/gpuidx_advanced.h"
+#include "tools/shell/query_context.h"
+#include "tools/shell/shell.h"
+
+/* Join all arguments behind the index with blanks, so that quotes may be left out. */
+static char *join(int n, char **words)
+{
+    size_t len = 1;
+    for (int i = 0; i < n; ++i)
+        len += strlen(words[i]) + 1;
+    char *text = malloc(len), *p = text;
+    for (int i = 0; text && i < n; ++i) {
+        p = stpcpy(p, words[i]);
+        if (i + 1 < n)
+            *p++ = ' ';
+    }
+    return text;
+}
+
+static int ask_arguments(ask *k, int n, char **words, bool *none)
+{
+    uint32_t n_hits;
+    char *text = join(n, words);
+    if (!text)
+        return cli_fail(GX_ENOMEM, "no memory for the query");
+    const int code = ask_query(k, "1", 1, text, strlen(text), &n_hits);
+    *none = n_hits == 0;
+    free(text);
+    return code;
+}
+
+enum { MAX_LINE = 1 << 20 }; /* bytes of a query in standard input */
+
+/* The next line, without its end, into line[MAX_LINE + 1]; its length, or -1 at the end. A line of
+ * more than MAX_LINE bytes counts one more, and what is behind them is not read. */
+static ssize_t read_line(FILE *in, char *line)
+{
+    size_t len = 0;
+    int c = 0;
+    while (len <= MAX_LINE && (c = getc_unlocked(in)) != EOF && c != '\n')
+        line[len++] = (char)c;
+    if (c == EOF && len == 0)
+        return -1;
+    while (len && len <= MAX_LINE && line[len - 1] == '\r')
+        --len;
+    return (ssize_t)len;
+}
+
+/* The line as UTF-8, as replay reads logs; the first time that a line must be converted is told. */
+static int convert_line(const ask *k, gx_log_text *b, char *line, size_t n, gx_log_counts *told)
+{
+    gx_error err = {0};
+    gx_log_counts now = {0};
+    for (char *nul = line; (nul = memchr(nul, 0, (size_t)(line + n - nul)));) {
+        *nul = ' ';
+        ++now.nuls;
+    }
+    if (gx_log_convert(b, line, n, GX_LOG_AUTO, &now, &err))
+        return cli_fail_error(&err);
+    if (now.latin1 && !told->latin1++)
+        cli_note("standard input:%llu: this line is not UTF-8; it is read as Latin-1, and so are others like it",
+                 (unsigned long long)k->line);
+    if (now.nuls && !told->nuls++)
+        cli_note("standard input:%llu: NUL bytes, read as blanks", (unsigned long long)k->line);
+    return 0;
+}
+
+/* Why an id cannot stand in a run. NULL: it can. */
+static const char *fault_of_id(const char *id, size_t n)
+{
+    if (n == 0)
+        return "the query's id is empty";
+    for (size_t i = 0; i < n; ++i)
+        if (isspace((unsigned char)id[i]))
+            return "white space in the query's id";
+    return NULL;
+}
+
+/* A query a line: text, or qid, a tab and text; the qid is the line's number where none is given.
+ * */
+static int ask_lines(ask *k, FILE *in, bool *none)
+{
+    char *line = malloc(MAX_LINE + 1), number[24];
+    gx_log_text utf8 = {0};
+    gx_log_counts told = {0};
+    ssize_t n;
+    int code = line ? 0 : cli_fail(GX_ENOMEM, "no memory for queries");
+    for (k->line = 1; code == 0 && !cli_output_failed() && (n = read_line(in, line)) >= 0; ++k->line) {
+        uint32_t n_hits = 0;
+        const size_t mark = k->line == 1 && n >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+        if (n > MAX_LINE) {
+            code = cli_fail(GX_EINPUT, "standard input:%llu: a query of more than %d bytes; shorten it or split it",
+                            (unsigned long long)k->line, MAX_LINE);
+            break;
+        }
+        if ((code = convert_line(k, &utf8, line + mark, (size_t)n - mark, &told)))
+            break;
+        const char *text = utf8.p, *tab = memchr(text, '\t', utf8.n);
+        const char *fault = tab ? fault_of_id(text, (size_t)(tab - text)) : NULL;
+        if (fault) {
+            code = cli_fail(GX_EINPUT, "standard input:%llu: %s", (unsigned long long)k->line, fault);
+        } else if (tab) {
+            const size_t id = (size_t)(tab - text);
+            code = ask_query(k, text, id, tab + 1, utf8.n - id - 1, &n_hits);
+        } else {
+            const int digits = snprintf(number, sizeof number, "%llu", (unsigned long long)k->line);
+            code = ask_query(k, number, (size_t)digits, text, utf8.n, &n_hits);
+        }
+        *none = *none && n_hits == 0;
+    }
+    if (code == 0 && ferror(in))
+        code = cli_fail(GX_EIO, "cannot read queries from standard input: %s", strerror(errno));
+    free(utf8.p);
+    free(line);
+    return code;
+}
+
+static int run(const cli_args *a)
+{
+    ask k;
+    bool none = true;
+    const char *tag = cli_text(a, "run-tag");
+    if (!*tag || tag[strcspn(tag, " \t\r\n")])
+        return cli_usage(a, "--run-tag: a run's last column is neither empty nor has white space in it");
+    int code = ask_open(&k, a, a->argv[0]);
+    const bool shell = code == 0 && a->argc == 1 && isatty(STDIN_FILENO) && k.format == OUT_HUMAN;
+    if (code == 0 && !shell)
+        out_head(stdout, k.format);
+    if (shell) {
+        code = shell_run(&k);
+        none = false;
+    } else if (code == 0 && a->argc > 1 && !(a->argc == 2 && strcmp(a->argv[1], "-") == 0)) {
+        code = ask_arguments(&k, a->argc - 1, a->argv + 1, &none);
+    } else if (code == 0) {
+        k.name_queries = true;
+        code = ask_lines(&k, stdin, &none);
+    }
+    ask_close(&k);
+    return code == 0 && none && cli_switch(a, "fail-empty") ? 1 : code;
+}
+
+static const cli_flag flags[] = {
+    CLI_SEARCH_FLAGS,
+    {"facet", 0, CLI_LIST, "NAME[:N]", NULL,
+     "count all documents that match, not only those printed, by the attribute `NAME`, and print the `N` (10) largest "
+     "counts; may be given several times. `category:20`, `created:by=month`, `price:bins=10`: see Facet syntax"},
+    CLI_RM3_FLAG,
+    {"format", 'f', CLI_CHOICE, OUT_FORMATS, "human", "how results are printed"},
+    {"explain", 0, CLI_SWITCH, NULL, NULL, "print why each result has its score: the formula with its numbers"},
+    {"snippets", 0, CLI_CHOICE, "on|off", "on", "show the best part of each text, where the index holds the texts"},
+    {"run-tag", 0, CLI_TEXT, "NAME", "gpuidx", "the last column of the `trec` format"},
+    {"fail-empty", 0, CLI_SWITCH, NULL, NULL, "exit with 1 when no query has a result"},
+    {NULL},
+};
+
+static const cli_section sections[] = {
+    {"Queries",
+     "A query is plain text. It is made into terms as the documents were when the index was built; a term that is "
+     "said twice counts twice. At most 1,024 different terms are allowed.\n"
+     "\n"
+     "From standard input comes a query a line: its text, or its id, a tab and its text. Where there is no id, the "
+     "line's number is one. Each answer is written before the next line is read. A line that is not UTF-8 is read "
+     "as Latin-1, which is told. A line that cannot be answered, of too many terms, of more than 1 MiB, or with an "
+     "empty id or white space in it, ends the program with exit code 3."},
+    {"Filter syntax",
+     "`--filter` takes conditions on the attributes that `gpuidx build --attr` kept and `gpuidx info` lists:\n"
+     "\n"
+     "  year:2019               the value is 2019; of several, one of them\n"
+     "  year:[2015 TO 2019]     2015, 2019, and what lies between\n"
+     "  year:{2015 TO 2019}     what lies between; [2015 TO 2019} mixes both\n"
+     "  year:[2015 TO *]        2015 and all above\n"
+     "  price:<20               also <=, > and >=\n"
+     "  date:2019-05            any second of that month; >2019-05 is after it\n"
+     "  open:true               or false\n"
+     "  has:doi                 documents that have a value\n"
+     "  id:doc7, id:@FILE       a document; those whose ids the file has\n"
+     "  a AND b, a OR b, NOT a  AND binds more than OR, NOT most\n"
+     "  (a OR b) AND c          a group; groups and NOTs nest up to 64 levels\n"
+     "\n"
+     "A value with blanks, brackets or quotes stands in double quotes; a backslash takes the next character as it is. "
+     "Keywords are ordered byte by byte. A document of several values meets a condition if one of them does, "
+     "so that `year:>2015 AND year:<2019` may be met by two. One without a value meets no condition on that attribute, "
+     "and so NOT selects it. A range whose ends are in the wrong order selects nothing."},
+    {"Facet syntax",
+     "`--facet` takes the name of an attribute and options behind colons:\n"
+     "\n"
+     "  category            the 10 values with the most matches; of a date, years\n"
+     "  category:20         the 20 largest counts; category:all: all of them\n"
+     "  created:by=month    of a date: by year, month or day, in UTC\n"
+     "  price:bins=10       10 ranges of equal width, from the least value that a\n"
+     "                      match has to the greatest\n"
+     "  price:width=5       ranges of width 5, one of which begins at 0\n"
+     "  price:bins=stored   the bins of the attribute's bitmap columns; not of a\n"
+     "                      collection of several files\n"
+     "  year:all:order=value  by value, not by count\n"
+     "\n"
+     "The counts are exact and of all documents that match the query, whatever `-k` is, under the filters and without "
+     "deleted documents. A document with several values counts once in each group that has one of them; one without "
+     "a value is counted as such. Bins and widths print all ranges, by value. Behind the attribute's name and a colon, "
+     "what is printed of a group is a filter that selects it; a keyword may need quotes. The formats `human` and "
+     "`jsonl` have facets. A GPU counts what it searches if that is faster; the CPU counts for it where the index is a "
+     "collection, a facet has more than 1,048,576 groups or is bins of several values a document, or the GPU has no "
+     "memory left for the attribute."},
+    {"Boolean syntax",
+     "With `--syntax=boolean`:\n"
+     "\n"
+     "  a b          words side by side, as --op says; this binds least\n"
+     "  +a b -c      documents with a, without c; b only adds to the score\n"
+     "  a AND b      both; binds more than OR\n"
+     "  a OR b       any\n"
+     "  NOT a        documents without a; binds most\n"
+     "  (a b)        a group\n"
+     "  a^2.5        the score of a, or of a group, counts 2.5 times\n"
+     "  year:2019    a condition on an attribute, in any form that --filter takes:\n"
+     "               year:[2015 TO 2019], price:<20, has:doi, id:doc7, id:@FILE\n"
+     "  \\+ \\: \\(     a backslash takes the next character as it is\n"
+     "\n"
+     "AND, OR and NOT are written in capitals. A result holds at least one word that is not negated, unless it matches "
+     "by conditions, and its score is the sum over those words. Stop words disappear. Where a word is made into "
+     "several terms, all of them are needed after +, - and NOT and beside AND; elsewhere each counts as a word. Groups "
+     "nest up to 64 levels. Phrases and fields are refused: the index stores no positions and no fields. "
+     "`--op=and-or` takes plain words and weights alone.\n"
+     "\n"
+     "A condition may stand where a word may: `neural AND year:[2015 TO 2019] AND NOT venue:SIGIR`, `+neural "
+     "+year:2016`, `(a AND year:2016) OR (b AND year:2017)`. It selects documents and adds nothing to the score, as "
+     "a filter clause of Lucene, so it has no weight, and as an optional clause beside a required one it changes "
+     "nothing. `--filter` holds besides. Conditions that all results must meet cost what a filter of the query's own "
+     "costs; the others are evaluated on the CPU, beside lists that are decoded whole.\n"
+     "\n"
+     "In a query with a condition that is not negated a document may match without any of the words that score: "
+     "`year:2016` alone, `a OR year:2016`, `+year:2016 a`. Such documents have score 0 and come last, by docid. A "
+     "name that no attribute has is refused; write `title\\:x` for a word with a colon in it."},
+    {"The index file",
+     "The index is mapped into memory and not copied. Replace one that may be in use by `mv`, never by writing over it "
+     "or truncating it: a program that reads a page which is gone ends with exit code 4. With `--load=read` the whole "
+     "file is read first, and later changes to it do no harm."},
+    {"Formats", "  human   rank, score, id, title, snippet; number of matches and time\n"
+                "  trec    qid Q0 id rank score tag (blanks in ids become _)\n"
+                "  tsv     qid, id and rank, with tabs between (MS MARCO)\n"
+                "  jsonl   an object a query: schema, qid, query, engine, seconds,\n"
+                "          matches, facets, hits (rank, docid, id, score, title, snippet)\n"
+                "  csv     qid,rank,id,score,title with a head line\n"
+                "\n"
+                "Scores are printed with as many digits as it takes to read the same number back."},
+    {"Scorers",
+     "N documents, df of them with the term, tf occurrences in this one, dl its length and avgdl the average, K = "
+     "k1 (1 - b + b dl / avgdl). The score is the sum over the query's terms of\n"
+     "\n"
+     "  bm25              ln(1 + (N-df+.5)/(df+.5)) tf/(tf+K)    k1 0.9, b 0.4\n"
+     "  bm25:lucene       the same                               k1 1.2, b 0.75\n"
+     "  bm25:pisa         max(1e-6, ln((N-df+.5)/(df+.5)))\n"
+     "                    (k1+1) tf/(tf+K)                       k1 0.9, b 0.4\n"
+     "  bm25:atire        ln(N/df) (k1+1) tf/(tf+K)              k1 0.9, b 0.4\n"
+     "  bm25:robertson    max(0, ln((N-df+.5)/(df+.5)))\n"
+     "                    (k1+1) tf/(tf+K)                       k1 1.2, b 0.75\n"
+     "  bm25:lucene-lossy as bm25, with Lucene's one-byte lengths\n"
+     "  impact            tf: the sum of the impacts that an index of such holds,\n"
+     "                    or of the counts of any other\n"
+     "\n"
+     "They are options of the query, not of the index. Equal scores are ordered by docid, the smaller first. A score "
+     "is a sum of integers on a scale of about 2^-30 of the query's total weight, the same on every engine: where one "
+     "term weighs less than a millionth of the others together, its part is coarse."},
+    {"Expansion",
+     "With `--rm3=DOCS,TERMS,WEIGHT` a query is searched twice. The feedback documents are the best DOCS of the first "
+     "search, which keeps to `--op` and the filters. The terms of each are those of its stored title and text, "
+     "analysed as the build did. Left out are terms of fewer than 2 or more than 20 bytes, terms with other "
+     "characters than a to z and 0 to 9, and terms that more than a tenth of all documents contain; the TERMS of "
+     "greatest tf stay, and tf over the sum of their tfs is p. A term weighs the sum over the documents of p times "
+     "the document's score; the TERMS heaviest stay, divided by their sum. The second search is an OR of weighted "
+     "terms: WEIGHT times the share of the term in the query, plus 1 - WEIGHT times that. This is RM3 as in "
+     "Anserini. `--format=jsonl` and `--explain` show the terms with their weights."},
+    {"Shell",
+     "Without a query, and with a terminal, `gpuidx query` prompts for queries, with line editing and a history "
+     "that is kept in `$XDG_STATE_HOME/gpuidx/history`. A line that begins with a dot is a command; `.help` lists "
+     "them, `.settings` shows what is set, Tab completes their names. Ctrl-C cancels the running query, stops its "
+     "answer or empties the line. Ctrl-D leaves.\n"
+     "\n"
+     "At a terminal, an answer of more lines than the screen goes through `$PAGER`, or `less -FRX` where that is not "
+     "set; `PAGER=cat` does without."},
+    {NULL},
+};
+
+static const cli_section examples[] = {
+    {"gpuidx query corpus.gx 'inverted index compression'", "The ten best documents."},
+    {"gpuidx query corpus.gx -k 100 --op=and --format=jsonl <queries.txt",
+     "The hundred best documents with all words of each query, for a program to read."},
+    {"gpuidx query papers.gx --filter 'year:[2015 TO 2019] AND NOT venue:SIGIR' 'query expansion'",
+     "The best of five years, one venue left out."},
+    {"gpuidx query papers.gx --syntax=boolean '+expansion +year:>2015 -(venue:SIGIR OR survey)'",
+     "The same in the query's own words."},
+    {"gpuidx query papers.gx --facet venue:5 --facet year:all:order=value 'query expansion'",
+     "Beside the ten best: where and when all documents that match appeared."},
+    {"gpuidx query corpus.gx --scorer=bm25:lucene --explain 'block max'", "Why they have their scores."},
+    {"gpuidx query corpus.gx --rm3=10,10,0.5 'vitamin D'", "The query with ten terms of its ten best documents."},
+    {"gpuidx query corpus.gx", "The shell."},
+    {NULL},
+};
+
+const cli_command cmd_query = {
+    .name = "query",
+    .summary = "answer queries from an index",
+    .synopsis = "[OPTIONS] INDEX [QUERY...]",
+    .description = "Prints the documents that match best. The query stands on the command line; without one, or with "
+                   "`-`, queries are read from standard input, a line each. Without one, and where that is a "
+                   "terminal, a shell is opened.",
+    .sections = sections,
+    .examples = examples,
+    .flags = flags,
+    .min_args = 1,
+    .max_args = -1,
+    .run = run,
+};

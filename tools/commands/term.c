@@ -1,0 +1,175 @@
+/* term.c: `gpuidx term`: a term's numbers and postings. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/api/gpuidx_advanced.h"
+#include "tools/cli/lookup.h"
+#include "tools/cli/output.h"
+#include "tools/cli/progress.h"
+
+typedef struct found {
+    const gx_index *ix;
+    uint32_t number;
+    const char *term;
+    size_t len;
+    uint64_t cf;
+    gx_list_size size;
+    bool impacts;
+} found;
+
+static void put_head(const found *f, bool json)
+{
+    const gx_list_size *s = &f->size;
+    const uint64_t df = gx_index_df(f->ix, f->number);
+    const uint64_t bytes = s->docid_bytes + s->tf_bytes + s->overhead_bytes;
+    if (json) {
+        fputs("{\"schema\":1,\"term\":", stdout);
+        out_put_json(stdout, f->term, f->len);
+        printf(",\"number\":%u,\"df\":%" PRIu64 ",\"cf\":%" PRIu64 ",\"bytes\":%" PRIu64, f->number, df, f->cf, bytes);
+        printf(",\"docid_bytes\":%" PRIu64 ",\"tf_bytes\":%" PRIu64 ",\"blocks\":%u", s->docid_bytes, s->tf_bytes,
+               s->n_blocks);
+        printf(",\"codec\":\"%s\",\"tf_codec\":\"%s\"", s->docid_codec, s->tf_codec);
+        return;
+    }
+    out_put_clean(stdout, f->term, f->len);
+    printf("\n  documents      %s\n", show_count(df));
+    printf("  %-13s  %s\n", f->impacts ? "impacts, sum" : "occurrences", show_count(f->cf));
+    printf("  list           %s bytes in %s block%s (%.2f bits a posting)\n", show_count(bytes),
+           show_count(s->n_blocks), s->n_blocks == 1 ? "" : "s", 8.0 * (double)bytes / (double)df);
+    printf("    docids       %s bytes, %s\n", show_count(s->docid_bytes), s->docid_codec);
+    printf("    %s      %s bytes, %s\n", f->impacts ? "impacts" : "tfs    ", show_count(s->tf_bytes), s->tf_codec);
+    printf("    heads, ends  %s bytes\n", show_count(s->overhead_bytes));
+}
+
+static void put_posting(const found *f, uint64_t docid, uint32_t tf, bool json, bool first)
+{
+    size_t len;
+    const char *id = gx_index_doc_id(f->ix, docid, &len);
+    if (json) {
+        printf("%s{\"docid\":%" PRIu64 ",\"id\":", first ? "" : ",", docid);
+        out_put_json(stdout, id, len);
+        printf(",\"%s\":%u}", f->impacts ? "impact" : "tf", tf);
+        return;
+    }
+    if (first)
+        printf("  %10s  %10s  id\n", "docid", f->impacts ? "impact" : "tf");
+    printf("  %10" PRIu64 "  %10u  ", docid, tf);
+    out_put_clean(stdout, id, len);
+    putchar('\n');
+}
+
+/* The list's first n postings. */
+static int put_postings(const found *f, uint64_t n, bool json)
+{
+    gx_postings *p;
+    gx_error err = {0};
+    const uint32_t *docids, *tfs;
+    uint32_t here = 1;
+    uint64_t done = 0;
+    if (json)
+        fputs(",\"postings\":[", stdout);
+    gx_status st = n ? gx_postings_open(&p, f->ix, f->number, &err) : GX_OK;
+    while (n && st == GX_OK && here && done < n) {
+        st = gx_postings_next(p, &docids, &tfs, &here, &err);
+        for (uint32_t i = 0; st == GX_OK && i < here && done < n; ++i, ++done)
+            put_posting(f, gx_postings_base(p) + docids[i], tfs[i], json, done == 0);
+    }
+    if (n)
+        gx_postings_close(p);
+    if (st)
+        return cli_fail_error(&err);
+    if (json)
+        fputs("]", stdout);
+    return 0;
+}
+
+static int put_term(const gx_index *ix, uint32_t number, uint64_t n, bool json)
+{
+    gx_index_stats stats = {.size = sizeof stats};
+    gx_index_get_stats(ix, &stats);
+    found f = {.ix = ix, .number = number, .cf = gx_index_cf(ix, number), .impacts = stats.impacts};
+    f.term = gx_index_term(ix, number, &f.len);
+    gx_index_list_size(ix, number, &f.size);
+    put_head(&f, json);
+    const int code = put_postings(&f, n, json);
+    if (json)
+        puts("}");
+    return code;
+}
+
+/* The terms that analysis makes of a word, each printed. */
+static int put_word(const cli_args *a, const gx_index *ix, const char *word)
+{
+    gx_error err = {0};
+    gx_text_term *terms = NULL, own = {word, strlen(word), 0, strlen(word)};
+    size_t n = 1;
+    int code = 0;
+    const bool as_is = cli_switch(a, "as-is");
+    if (!as_is && gx_index_analyze(ix, word, strlen(word), &terms, &n, &err))
+        return cli_fail_error(&err);
+    if (n == 0)
+        code = cli_fail(GX_ENOTFOUND, "nothing is left of '%s' after analysis: it is a stop word or punctuation", word);
+    for (size_t i = 0; code == 0 && i < n; ++i) {
+        const gx_text_term *t = as_is ? &own : &terms[i];
+        const uint32_t number = gx_index_find_term(ix, t->term, t->len);
+        if (number == UINT32_MAX)
+            code = cli_fail(GX_ENOTFOUND, "%s has no term '%s'%s%s%s", a->argv[0], t->term, as_is ? "" : " (of '",
+                            as_is ? "" : word, as_is ? "" : "')");
+        else
+            code = put_term(ix, number, cli_count(a, "top"), lookup_json(a));
+    }
+    free(terms);
+    return code;
+}
+
+static int run(const cli_args *a)
+{
+    gx_index *ix;
+    int code = lookup_open(&ix, a->argv[0]);
+    for (int i = 1; i < a->argc && code == 0; ++i)
+        code = put_word(a, ix, a->argv[i]);
+    gx_index_close(ix);
+    return code;
+}
+
+static const cli_flag flags[] = {
+    {"top", 'n', CLI_COUNT, "N", "0",
+     "also print the first `N` postings of the term, by rising docid. Each is a line: the docid, how often the "
+     "document "
+     "contains the term, and the document's id. 0: none",
+     .max = UINT32_MAX},
+    {"as-is", 0, CLI_SWITCH, NULL, NULL,
+     "look up `WORD` as it is written, such as the stem `comput`. Without this flag, `WORD` is first made into terms "
+     "as "
+     "a query's words are: lower case, stemmed, or whatever the index was built with"},
+    LOOKUP_FORMAT_FLAG,
+    {NULL},
+};
+
+static const cli_section examples[] = {
+    {"gpuidx term corpus.gx indexing", "How many documents contain it, and how long its list is."},
+    {"gpuidx term corpus.gx --as-is index -n 10 -f json", "The term `index`, with ten postings, as JSON."},
+    {NULL},
+};
+
+const cli_command cmd_term = {
+    .name = "term",
+    .summary = "print a term's statistics and postings",
+    .synopsis = "[OPTIONS] INDEX WORD...",
+    .description =
+        "Prints how many documents contain a term (`df`), how often all of them together contain it (`cf`), "
+        "and how many bytes and blocks its list of postings takes, with which codecs. A posting is the number "
+        "of a document and how often that document contains the term. A term that the index lacks ends the "
+        "program with exit code 5.\n"
+        "\n"
+        "With `--format=json` each term is a JSON object on a line of its own, with `schema` (1), `term`, "
+        "`number` (its rank in byte order, from 0), `df`, `cf`, `bytes`, `docid_bytes`, `tf_bytes`, `blocks`, "
+        "`codec`, `tf_codec`, and `postings`, each with `docid`, `id` and `tf` (`impact` where the index "
+        "holds impacts).",
+    .examples = examples,
+    .flags = flags,
+    .min_args = 2,
+    .max_args = -1,
+    .run = run,
+};
