@@ -99,7 +99,7 @@ typedef struct gx_error {
     char text[1020]; /* what, where, why, and what to do; no newline at the end */
 } gx_error;          /* 1,024 bytes, which never change */
 
-GX_API const char *gx_status_name(gx_status st); /* "corrupt", "usage", ...; never NULL */
+GX_API const char *gx_status_name(gx_status st); /* "corrupt index", "usage", ...; never NULL */
 GX_API int gx_status_exit(gx_status st);         /* 0 to 9; 70 for a defect; 75 for GX_EBUSY */
 GX_API const char *gx_version(void);             /* "0.1.0" */
 
@@ -675,7 +675,7 @@ typedef enum gx_algorithm {
      * posting. */
     GX_ALGORITHM_TAAT,
     /* OR: bounds of ranges of documents, the most promising ranges first (Mallia, Suel and
-     * Tonellotto, SIGIR 2024); of 32 documents on the CPU, of 16,384 on a GPU, which scores them in
+     * Tonellotto, SIGIR 2024); of 8 documents on the CPU, of 16,384 on a GPU, which scores them in
      * shared memory. It derives tables within the engine's map_memory: on the CPU of the query's
      * lists, up to 3 bytes a posting for most of them; on a GPU 5 bytes a range for every list that
      * has postings in half of the ranges. All other searches, those for whose tables the memory does

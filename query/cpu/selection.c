@@ -8,13 +8,13 @@
 
 #define MASK_GROUPS 64u   /* of a mask: a block that spans more is read without asking them */
 #define SELECTED_COST 3u  /* postings that the search reads while it looks a document up in all lists */
+#define VISITED_COST 1u   /* postings read while the search finds that a document fails the other conditions */
 #define READ_SHARE 0.2    /* of a list's postings, about the share that is tested */
 #define MARK_COST 1.3     /* of a document in a mask, in costs of clauses */
 #define COST_OF_OTHERS 10 /* of a test that kernels do not make */
 #define LEAST_SIEVED 500  /* postings that are read */
-#define LEAST_COST 2.2f   /* of the tests of a posting, in costs of clauses, for which a sieve is made */
-#define MOST_SAVED 3.0f   /* by a posting that a sieve drops, likewise */
-#define VISITED_COST 1u   /* and while it finds out that a document of a rare condition fails the others */
+#define LEAST_COST 2.2f   /* a sieve is made if the tests of a posting cost at least this; in costs of one clause */
+#define MOST_SAVED 3.0f   /* the most that a posting saves which a sieve drops; in costs of one clause */
 
 void gx_cpu_selection_free(gx_cpu_selection *s)
 {

@@ -6,7 +6,6 @@
 
 #include "engine/device.h"
 #include "engine/status.h"
-#include "query/engine/faults.h"
 #include "query/engine/masks.h"
 #include "query/engine/session.h"
 #include "query/plan/boolean.h"
@@ -86,13 +85,10 @@ static gx_status check_residency(const gx_engine_options *opt, gx_error *err)
 
 gx_status gx_engine_open(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err)
 {
-    const gx_executor *gpu;
     *out = NULL;
     gx_clear_error(err);
-    gx_status st = ix && ix->parts ? try_devices(opt, err) : GX_OK;
-    if (st == GX_OK)
-        st = gx_faults_wrap(&gpu, find_ops("gpu"), getenv("GX_GPU_FAULTS"), err);
-    return st == GX_OK ? gx_engine_open_with(out, ix, opt, gpu, err) : st;
+    const gx_status st = ix && ix->parts ? try_devices(opt, err) : GX_OK;
+    return st == GX_OK ? gx_engine_open_with(out, ix, opt, find_ops("gpu"), err) : st;
 }
 
 /* An engine without an executor. NULL: no memory. */

@@ -415,13 +415,6 @@ static void man_program(FILE *out)
           "or\n"
           ".Li avx512 ;\n"
           "for measurements.\n"
-          ".It Ev GX_GPU_FAULTS\n"
-          "Faults that the GPU has on purpose, to test what happens then:\n"
-          ".Li hung , lost , memory , wrong ,\n"
-          "and numbers,\n"
-          ".Li every=N , most=N , seconds=S ,\n"
-          "with commas.\n"
-          "Every N-th batch has a fault, of those listed in turn.\n"
           ".El\n",
           out);
     man_exits(out);

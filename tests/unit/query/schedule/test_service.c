@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "engine/clock.h"
-#include "query/engine/faults.h"
 #include "query/engine/session.h"
 #include "query/replay/replay.h"
+#include "tests/support/faults.h"
 #include "tests/support/gen.h"
 #include "tests/support/test.h"
 

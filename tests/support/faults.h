@@ -1,6 +1,6 @@
 /* faults.h: a GPU that fails on purpose, so that what happens then can be tested on any machine.
  *
- * The environment variable GX_GPU_FAULTS lists faults, and numbers, with commas:
+ * A list has faults, and numbers, with commas:
  *
  *   hung        a batch takes `seconds`, as if a kernel hung
  *   lost        a batch fails, as if the device were lost
@@ -10,10 +10,10 @@
  *   most=N      so many faults are injected; 1000
  *   seconds=S   of a hung batch; 1
  *
- * GX_GPU_FAULTS=hung,lost,memory,every=20,seconds=0.1
+ * "hung,lost,memory,every=20,seconds=0.1"
  */
-#ifndef GX_QUERY_ENGINE_FAULTS_H
-#define GX_QUERY_ENGINE_FAULTS_H
+#ifndef GX_TESTS_FAULTS_H
+#define GX_TESTS_FAULTS_H
 
 #include "query/exec/exec.h"
 

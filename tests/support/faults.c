@@ -1,4 +1,4 @@
-#include "query/engine/faults.h"
+#include "tests/support/faults.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -107,8 +107,7 @@ gx_status gx_faults_wrap(const gx_executor **out, const gx_executor *gpu, const 
     free(copy);
     if (!good || !n_kinds)
         return gx_fail(err, GX_EUSAGE,
-                       "GX_GPU_FAULTS is `%s`; it lists hung, lost, memory, wrong, every=N, most=N and "
-                       "seconds=S, with commas",
+                       "`%s` is no list of hung, lost, memory, wrong, every=N, most=N and seconds=S, with commas",
                        list);
     atomic_store(&n_runs, 0);
     atomic_store(&n_injected, 0);
