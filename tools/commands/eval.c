@@ -94,6 +94,30 @@ static void tell_strange_ids(const cli_args *a, const char *path, const gx_trec_
                  path, a->argv[0], run->rows[0].docno, qrels->rows[0].docno);
 }
 
+/* The run's first query without a judgement; there is one. Topics are sorted by qid. */
+static const char *first_unjudged(const gx_trec_table *qrels, const gx_trec_table *run)
+{
+    size_t i = 0;
+    for (size_t j = 0; i + 1 < run->n_topics; ++i, ++j) {
+        while (j < qrels->n_topics && strcmp(qrels->topics[j].qid, run->topics[i].qid) < 0)
+            ++j;
+        if (j == qrels->n_topics || strcmp(qrels->topics[j].qid, run->topics[i].qid) > 0)
+            break;
+    }
+    return run->topics[i].qid;
+}
+
+/* Tell how many queries of the run no judgement knows: their ids may be written in another way. */
+static void tell_unjudged(const cli_args *a, const char *path, const gx_trec_table *qrels, const gx_trec_table *run,
+                          const gx_evaluation *ev)
+{
+    if (ev->n_unjudged)
+        cli_note("%zu of %zu queries of %s have no judgement in %s and are left out, such as %s%s", ev->n_unjudged,
+                 run->n_topics, path, a->argv[0], first_unjudged(qrels, run),
+                 ev->n_missing ? "; if the judgements number the queries, 'gpuidx replay --ids=number' does so, too"
+                               : "");
+}
+
 static int report(const cli_args *a, const gx_trec_table *qrels, const gx_trec_table *run, const gx_measure *measures,
                   size_t n_measures)
 {
@@ -107,6 +131,7 @@ static int report(const cli_args *a, const gx_trec_table *qrels, const gx_trec_t
     else if (ev.n_missing && !cli_switch(a, "complete"))
         cli_note("%zu of %zu judged queries have no answer in %s and are left out; --complete counts them as 0",
                  ev.n_missing, qrels->n_topics, a->argv[1]);
+    tell_unjudged(a, a->argv[1], qrels, run, &ev);
     tell_strange_ids(a, a->argv[1], qrels, run, &ev);
     int code = 0;
     if (cli_switch(a, "json"))
@@ -300,8 +325,10 @@ static int report_several(const cli_args *a, const gx_trec_table *qrels, const g
         if (gx_trec_read(&run, a->argv[1 + r], GX_TREC_RUN, &err) ||
             gx_evaluate(&evs[r], qrels, &run, measures, n_measures, level, cli_switch(a, "complete"), &err))
             code = cli_fail_error(&err);
-        else
+        else {
+            tell_unjudged(a, a->argv[1 + r], qrels, &run, &evs[r]);
             tell_strange_ids(a, a->argv[1 + r], qrels, &run, &evs[r]);
+        }
         gx_trec_free(&run);
     }
     if (code == 0)
