@@ -42,6 +42,7 @@ typedef enum gx_log_form {
     GX_LOG_SMART,
     GX_LOG_VECTORS, /* queries are terms with weights, as the corpora GX_SOURCE_VECTORS, */
     GX_LOG_CSR,     /* and GX_SOURCE_CSR */
+    GX_LOG_CSV,     /* also where the file's name ends in .csv, or its first line names such columns */
     GX_LOG_N_FORMS
 } gx_log_form;
 
@@ -62,7 +63,7 @@ typedef struct gx_log_counts {
     uint64_t blank;               /* lines of white space that were skipped, except those between topics */
     uint64_t comments;            /* comments that were skipped */
     uint64_t header;              /* 1: the first line named the columns */
-    uint64_t more_columns;        /* lines whose columns behind the second were left out */
+    uint64_t more_columns;        /* lines of tsv whose columns behind the second were left out */
     uint64_t latin1;              /* lines (of docs and smart: texts) converted from Latin-1 */
     uint64_t invalid;             /* lines in which invalid UTF-8 was replaced */
     uint64_t nuls;                /* NUL bytes read as blanks */
@@ -75,11 +76,13 @@ typedef struct gx_log_counts {
 typedef struct gx_log_options {
     gx_log_form form;
     gx_log_encoding encoding;
-    /* The columns of tsv, such as "-,id,text,filter"; "text" may be repeated; "filter" is the
-     * query's own filter. NULL: those that the first line names, else id,text. */
+    /* The columns of tsv or csv, such as "-,id,text,filter"; "text" may be repeated; "filter" is the
+     * query's own filter. Without "id" a query's id is its position. NULL: those that the first line
+     * names, else id,text. Refused (GX_EUSAGE) for logs of other forms. */
     const char *columns;
     const char *topic_fields; /* the text of topics: title, desc and narr, in any order. NULL: "title" */
     bool unique;              /* refuse a query whose id an earlier one has; takes 16 to 32 bytes a query */
+    bool number;              /* a query's id is its position in the log, from 1, whatever the log has */
     /* The members of vectors, such as "id=qid,vector=weights", as gx_source_options.fields has them. A log whose
      * form is guessed is of vectors then, unless it is a matrix. NULL: the usual ones. */
     const char *fields;

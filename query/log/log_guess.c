@@ -31,9 +31,34 @@ bool gx_log_is_comment(gx_log_form form, const char *p)
     return *p == '#' && (keyed || !p[1] || isspace((unsigned char)p[1]));
 }
 
+/* How a line begins that may be one of CSV. */
+typedef enum csv_look {
+    NOT_CSV,
+    CSV_QUOTED, /* "101","land rover": a field in quotes */
+    CSV_ID      /* 101,land rover: what may be an id, with a digit in it and no blank */
+} csv_look;
+
+static csv_look csv_look_of(const char *p, size_t n)
+{
+    static const char separators[] = ",;|";
+    bool digit = false;
+    size_t i = 0;
+    if (n && *p == '"') {
+        const char *close = memchr(p + 1, '"', n - 1);
+        const size_t behind = close ? (size_t)(close + 1 - p) : n;
+        return behind < n && memchr(separators, p[behind], sizeof separators - 1) ? CSV_QUOTED : NOT_CSV;
+    }
+    for (; i < n && i <= 32 && !isspace((unsigned char)p[i]) && !memchr(separators, p[i], sizeof separators - 1); ++i)
+        digit |= isdigit((unsigned char)p[i]) != 0;
+    /* 2,4-dichlorophenol and 10,000 are words */
+    return digit && i + 1 < n && memchr(separators, p[i], sizeof separators - 1) && !isdigit((unsigned char)p[i + 1])
+               ? CSV_ID
+               : NOT_CSV;
+}
+
 /* The first lines, counted by what they look like. */
 typedef struct first_lines {
-    unsigned lines, numbered, prioritized, tabbed;
+    unsigned lines, numbered, prioritized, tabbed, quoted, with_id;
     uint64_t not_numbered, not_tabbed; /* the first such line's number */
 } first_lines;
 
@@ -45,6 +70,9 @@ static void count_line(first_lines *c, uint64_t number, const char *p, size_t le
     c->numbered += numbers > 0;
     c->prioritized += numbers > 1;
     c->tabbed += tab;
+    const csv_look look = csv_look_of(p, len);
+    c->quoted += look == CSV_QUOTED;
+    c->with_id += look == CSV_ID;
     if (!numbers && !c->not_numbered)
         c->not_numbered = number;
     if (!tab && !c->not_tabbed)
@@ -72,12 +100,12 @@ static bool names_vector(const char *p, size_t n)
 /* The form that the first line tells alone, or GX_LOG_GUESS. */
 static gx_log_form guess_by_first(const char *p, size_t n)
 {
-    return *p == '{' && names_vector(p, n)                                 ? GX_LOG_VECTORS
-           : *p == '{'                                                     ? GX_LOG_JSONL
-           : n >= 5 && !strncasecmp(p, "<top>", 5)                         ? GX_LOG_TOPICS
-           : n >= 5 && !strncasecmp(p, "<DOC>", 5)                         ? GX_LOG_DOCS
-           : n >= 3 && !memcmp(p, ".I", 2) && isspace((unsigned char)p[2]) ? GX_LOG_SMART
-                                                                           : GX_LOG_GUESS;
+    return *p == '{' && names_vector(p, n)                                        ? GX_LOG_VECTORS
+           : *p == '{'                                                            ? GX_LOG_JSONL
+           : n >= 5 && !strncasecmp(p, "<top", 4) && (p[4] == '>' || p[4] == ' ') ? GX_LOG_TOPICS
+           : n >= 5 && !strncasecmp(p, "<DOC>", 5)                                ? GX_LOG_DOCS
+           : n >= 3 && !memcmp(p, ".I", 2) && isspace((unsigned char)p[2])        ? GX_LOG_SMART
+                                                                                  : GX_LOG_GUESS;
 }
 
 /* Most lines speak for a form, and one does not: that is refused. */
@@ -100,6 +128,13 @@ static gx_status choose_form(gx_log *log, const first_lines *c, gx_error *err)
         log->form = c->prioritized == c->lines ? GX_LOG_MILLION : GX_LOG_EFFICIENCY;
     else if (c->numbered > c->lines / 2)
         return unsure(log, c->not_numbered, "number and colon before it", err);
+    else if (c->lines && c->quoted == c->lines)
+        log->form = GX_LOG_CSV;
+    else if (c->quoted + c->with_id > c->lines / 2)
+        return gx_fail(err, GX_EUSAGE,
+                       "%s: most of its first lines begin as those of CSV do, with an id and a separator; they may be "
+                       "plain text, too: the form of the log cannot be told",
+                       log->path);
     return GX_OK;
 }
 
@@ -128,6 +163,14 @@ static gx_status guess(gx_log *log, const char *p, size_t n, bool whole, gx_erro
             if (!opened && (p[blank] == '<' || p[blank] == '['))
                 return gx_fail(err, GX_EUSAGE, "%s:%" PRIu64 ": it begins with %s: the form of the log cannot be told",
                                log->path, number, p[blank] == '<' ? "a tag that no form begins with" : "a bracket");
+            bool is_csv = false;
+            if (!opened && gx_log_is_csv_header(log, p, len, &is_csv, err) != GX_OK)
+                return GX_ENOMEM;
+            if (is_csv && log->separator != '\t') {
+                log->form = GX_LOG_CSV;
+                return GX_OK;
+            }
+            log->separator = 0;
             opened = true;
             count_line(&c, number, p, len);
         }

@@ -1,25 +1,31 @@
-/* log_topics.c: topics of TREC as queries. */
+/* log_topics.c: topics of TREC as queries. Their texts are read as those of TREC documents are: character references
+ * stand for characters, and tags that are not those of a field for blanks. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/status.h"
+#include "index/corpus/formats/html.h"
 #include "query/log/log_reader.h"
 
-/* The text behind the first occurrence of the tag, in upper or lower case; NULL: line has no such
- * tag. */
-static const char *after_tag(const char *line, const char *tag)
+/* The name of the tag at p, "<", perhaps "/", and n bytes of a name: is it this one? */
+static bool is_tag(const char *p, const char *name)
 {
-    const char *p = strcasestr(line, tag);
-    return p ? p + strlen(tag) : NULL;
+    const size_t n = strlen(name);
+    p += p[1] == '/' ? 2 : 1;
+    return !strncasecmp(p, name, n) && (p[n] == '>' || isspace((unsigned char)p[n]) || !p[n]);
 }
 
-/* The place where the next tag begins, or the end of the string. A "<" alone is text. */
-static const char *next_tag(const char *p)
+/* The text behind the first <top>, or </top>, of the line; NULL: it has none. */
+static const char *behind_top(const char *line, bool closing)
 {
-    while (*p && !(*p == '<' && (isalpha((unsigned char)p[1]) || p[1] == '/')))
-        ++p;
-    return p;
+    const char *const tag = closing ? "</top" : "<top";
+    for (const char *p = line; (p = strcasestr(p, tag)); ++p)
+        if (is_tag(p, "top")) {
+            const char *end = strchr(p, '>');
+            return end ? end + 1 : p + strlen(p);
+        }
+    return NULL;
 }
 
 /* The fields' names, and the labels with which their texts begin in older topics. */
@@ -67,24 +73,40 @@ static gx_status add_to_field(gx_log *log, enum gx_log_field f, const char *p, c
     return st == GX_OK ? gx_log_append(b, p, (size_t)(end - p), err) : st;
 }
 
+/* The next tag that ends a field: one of a field's, those that no query is made of included, or of the topic. What
+ * else looks like a tag, and a "<" alone, is text. The end of the string if there is none. */
+static const char *next_tag(const char *p)
+{
+    static const char *const others[] = {"top", "head", "dom", "smry", "con", "fac", "def", "nat", "time", NULL};
+    for (; (p = strchr(p, '<')); ++p) {
+        for (unsigned f = 0; f < GX_LOG_N_FIELDS; ++f)
+            if (is_tag(p, topic_fields[f].name))
+                return p;
+        for (const char *const *o = others; *o; ++o)
+            if (is_tag(p, *o))
+                return p;
+    }
+    return NULL;
+}
+
 /* Read a line of an open topic. A field goes from its tag to the next one, over any number of
  * lines. */
 static gx_status read_topic_line(gx_log *log, gx_log_topic *t, const char *line, gx_error *err)
 {
     for (const char *p = line;;) {
         const char *tag = next_tag(p);
-        gx_status st = t->field == GX_LOG_NO_FIELD ? GX_OK : add_to_field(log, t->field, p, tag, err);
-        if (st != GX_OK || !*tag)
+        gx_status st =
+            t->field == GX_LOG_NO_FIELD ? GX_OK : add_to_field(log, t->field, p, tag ? tag : p + strlen(p), err);
+        if (st != GX_OK || !tag)
             return st;
         t->field = GX_LOG_NO_FIELD;
         for (unsigned f = 0; f < GX_LOG_N_FIELDS; ++f) {
-            const size_t n = strlen(topic_fields[f].name);
-            if (!strncasecmp(tag + 1, topic_fields[f].name, n) && tag[1 + n] == '>') {
-                t->field = (enum gx_log_field)f;
-                t->has[f] = true;
-                if ((st = gx_log_assign(&log->fields[f], "", 0, err)) != GX_OK)
-                    return st;
-            }
+            if (tag[1] == '/' || !is_tag(tag, topic_fields[f].name))
+                continue;
+            t->field = (enum gx_log_field)f;
+            t->has[f] = true;
+            if ((st = gx_log_assign(&log->fields[f], "", 0, err)) != GX_OK)
+                return st;
         }
         p = strchr(tag, '>');
         if (!p)
@@ -93,12 +115,36 @@ static gx_status read_topic_line(gx_log *log, gx_log_topic *t, const char *line,
     }
 }
 
+/* Take tags and references out of the field, and leave one blank where several are. */
+static gx_status clean_field(gx_log *log, enum gx_log_field f, gx_error *err)
+{
+    gx_log_text *const b = &log->fields[f];
+    gx_span text = {b->p, b->n};
+    if (!b->n)
+        return GX_OK;
+    if (!gx_html_to_text(&text, NULL, false))
+        return gx_fail(err, GX_ENOMEM, "no memory for a topic");
+    size_t n = 0;
+    for (size_t i = 0; i < text.n; ++i)
+        if (!isspace((unsigned char)text.p[i]))
+            b->p[n++] = text.p[i];
+        else if (n && b->p[n - 1] != ' ')
+            b->p[n++] = ' ';
+    b->n = n - (n && b->p[n - 1] == ' ');
+    b->p[b->n] = 0;
+    return GX_OK;
+}
+
 static gx_status emit_topic(gx_log *log, gx_log_query *q, gx_error *err)
 {
     const gx_log_topic *t = &log->topic;
     bool any = false;
     gx_status st = gx_log_assign(&log->title, "", 0, err);
-    if (!t->has[GX_LOG_NUM] || !log->fields[GX_LOG_NUM].n)
+    for (unsigned f = 0; f < GX_LOG_N_FIELDS && st == GX_OK; ++f)
+        st = t->has[f] ? clean_field(log, (enum gx_log_field)f, err) : GX_OK;
+    if (st != GX_OK)
+        return st;
+    if (!log->number && (!t->has[GX_LOG_NUM] || !log->fields[GX_LOG_NUM].n))
         return gx_log_refuse(log, t->begin, "the topic has no <num>", err);
     for (unsigned i = 0; i < log->n_wanted && st == GX_OK; ++i) {
         const enum gx_log_field f = log->wanted[i];
@@ -137,7 +183,7 @@ gx_status gx_log_next_topic(gx_log *log, gx_log_query *q, bool *more, gx_error *
             t->open = false;
             return *more ? gx_log_refuse(log, t->begin, unclosed, err) : GX_OK;
         }
-        const char *behind = after_tag(line, "<top>");
+        const char *behind = behind_top(line, false);
         if (behind) {
             const gx_log_topic before = *t;
             *t = (gx_log_topic){.open = true, .begin = log->line, .field = GX_LOG_NO_FIELD};
@@ -154,7 +200,7 @@ gx_status gx_log_next_topic(gx_log *log, gx_log_query *q, bool *more, gx_error *
                 log->fields[f].n = 0;
                 return gx_log_refuse(log, t->begin, "a field of the topic has more than 1048576 bytes", err);
             }
-        if (after_tag(line, "</top>")) {
+        if (behind_top(line, true)) {
             t->open = false;
             return emit_topic(log, q, err);
         }

@@ -11,7 +11,7 @@
 #include "query/log/log_reader.h"
 
 static const char *const form_names[] = {"guess",  "efficiency", "million", "tsv",     "lines", "jsonl",
-                                         "topics", "docs",       "smart",   "vectors", "csr"};
+                                         "topics", "docs",       "smart",   "vectors", "csr",   "csv"};
 static const char *const encoding_names[] = {"auto", "utf-8", "latin1"};
 
 bool gx_log_form_find(const char *name, gx_log_form *out)
@@ -116,11 +116,9 @@ static gx_status remember_id(gx_log *log, const char *id, size_t n, bool *seen, 
 
 /* ---- queries ---- */
 
-gx_status gx_log_emit(gx_log *log, gx_log_query *q, const gx_log_query *parsed, gx_error *err)
+/* Refuse an id that no run may hold. */
+static gx_status check_id(gx_log *log, const char *id, size_t id_len, uint64_t line, gx_error *err)
 {
-    const char *const id = parsed->id;
-    const size_t id_len = parsed->id_len;
-    const uint64_t line = parsed->line;
     if (id_len == 0)
         return gx_log_refuse(log, line, "the query's id is empty", err);
     if (id_len > GX_LOG_MAX_ID)
@@ -128,9 +126,23 @@ gx_status gx_log_emit(gx_log *log, gx_log_query *q, const gx_log_query *parsed, 
     for (size_t i = 0; i < id_len; ++i)
         if (isspace((unsigned char)id[i]))
             return gx_log_refuse(log, line, "white space in the query's id", err);
+    return GX_OK;
+}
+
+gx_status gx_log_emit(gx_log *log, gx_log_query *q, const gx_log_query *parsed, gx_error *err)
+{
+    char position[24];
+    const bool counted = log->number || !parsed->id;
+    const char *const id = counted ? position : parsed->id;
+    const uint64_t line = parsed->line, before = log->counts.queries + log->counts.bad;
+    const size_t id_len =
+        counted ? (size_t)snprintf(position, sizeof position, "%" PRIu64, before + 1) : parsed->id_len;
     bool seen = false;
-    gx_status st = id == log->id.p ? GX_OK : gx_log_assign(&log->id, id, id_len, err);
-    if (st == GX_OK)
+    gx_status st = counted ? GX_OK : check_id(log, id, id_len, line, err);
+    if (st != GX_OK)
+        return st;
+    st = id == log->id.p ? GX_OK : gx_log_assign(&log->id, id, id_len, err);
+    if (st == GX_OK && !counted)
         st = log->unique ? remember_id(log, id, id_len, &seen, err) : count_repeated_id(log, id, id_len, err);
     if (st != GX_OK)
         return st;
@@ -140,6 +152,7 @@ gx_status gx_log_emit(gx_log *log, gx_log_query *q, const gx_log_query *parsed, 
     log->counts.empty += parsed->terms ? parsed->n_terms == 0 : strspn(parsed->text, " \t\r\n\f\v") == parsed->len;
     *q = *parsed;
     q->id = log->id.p;
+    q->id_len = id_len;
     if (log->filter.n && strspn(log->filter.p, " \t\r\n\f\v") < log->filter.n) {
         q->filter = log->filter.p;
         q->filter_len = log->filter.n;
@@ -224,12 +237,17 @@ static gx_status begin_log(gx_log *log, const gx_log_options *opt, gx_error *err
         log->form = GX_LOG_CSR;
     if (log->form == GX_LOG_GUESS && opt->fields)
         log->form = GX_LOG_VECTORS;
-    if (st == GX_OK && log->form == GX_LOG_CSR) /* binary, and not read by lines */
+    if (log->form == GX_LOG_GUESS && gx_log_is_csv_name(log->path))
+        log->form = GX_LOG_CSV;
+    if (st == GX_OK && log->form == GX_LOG_CSR && !opt->columns) /* it is binary, and not read by lines */
         return open_documents(log, err);
     if (st == GX_OK)
         st = gx_input_open(&log->in, log->path, err);
     if (st == GX_OK && log->form == GX_LOG_GUESS)
         st = gx_log_guess_form(log, err);
+    if (st == GX_OK && opt->columns && log->form != GX_LOG_TSV && log->form != GX_LOG_CSV)
+        st = gx_fail(err, GX_EUSAGE, "%s: columns mean nothing to a log of the form %s; tsv and csv have them",
+                     log->path, gx_log_form_name(log->form));
     if (st == GX_OK)
         st = gx_log_refuse_binary(log, err);
     if (st == GX_OK && (log->form == GX_LOG_DOCS || log->form == GX_LOG_SMART || log->form == GX_LOG_VECTORS))
@@ -252,6 +270,7 @@ gx_status gx_log_open(gx_log **out, const char *path, const gx_log_options *opt,
     log->form = opt->form;
     log->encoding = opt->encoding;
     log->unique = opt->unique;
+    log->number = opt->number;
     const gx_status st = begin_log(log, opt, err);
     if (st != GX_OK) {
         gx_log_close(log);
@@ -274,6 +293,8 @@ void gx_log_close(gx_log *log)
     free(log->id.p);
     free(log->title.p);
     free(log->filter.p);
+    json_decref(log->vector);
+    free(log->terms);
     free(log->json_fields);
     free(log->path);
     free(log);
@@ -289,20 +310,21 @@ gx_status gx_log_next(gx_log *log, gx_log_query *q, bool *more, gx_error *err)
         return next_document(log, q, more, err);
     if (log->form == GX_LOG_TOPICS)
         return gx_log_next_topic(log, q, more, err);
+    if (log->form == GX_LOG_CSV)
+        return gx_log_next_record(log, q, more, err);
     for (;;) {
         const gx_status st = gx_log_read_line(log, &line, &n, more, err);
         if (st != GX_OK || !*more)
             return st;
+        if (log->form == GX_LOG_TSV)
+            gx_log_split_tabs(log, line, n);
         if (!*gx_log_skip_blanks(line)) {
             ++log->counts.blank;
-        } else if (log->form == GX_LOG_TSV && !log->began && gx_log_read_header(log, line, n, &half)) {
+        } else if (log->form == GX_LOG_TSV && !log->began && gx_log_read_header(log, &half)) {
             log->began = true;
             log->counts.header = 1;
         } else if (half && !log->n_columns) {
-            return gx_fail(err, GX_EUSAGE,
-                           "%s:%" PRIu64
-                           ": this line names a column of texts, but none of ids: the columns must be given",
-                           log->path, log->line);
+            return gx_log_refuse_half(log, err);
         } else if (gx_log_is_comment(log->form, line)) {
             ++log->counts.comments;
         } else {
@@ -316,7 +338,7 @@ gx_status gx_log_next(gx_log *log, gx_log_query *q, bool *more, gx_error *err)
     case GX_LOG_MILLION:
         return gx_log_parse_prioritized(log, q, line, n, err);
     case GX_LOG_TSV:
-        return gx_log_parse_tabbed(log, q, line, n, err);
+        return gx_log_parse_tabbed(log, q, err);
     case GX_LOG_JSONL:
         return gx_log_parse_object(log, q, line, n, err);
     default:

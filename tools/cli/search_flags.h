@@ -67,11 +67,14 @@
      "before the first query, fill that part of GPU memory with the lists that the queries of this log use most"}
 /* How a query log is read. */
 #define CLI_LOG_FLAGS \
-    {"format", 'f', CLI_CHOICE, "guess|efficiency|million|tsv|lines|jsonl|topics|docs|smart|vectors|csr", "guess", \
+    {"format", 'f', CLI_CHOICE, "guess|efficiency|million|tsv|csv|lines|jsonl|topics|docs|smart|vectors|csr", "guess", \
      "the form of `LOG`, each shown in `gpuidx help replay`. `guess`: by its first lines"}, \
     {"columns", 0, CLI_TEXT, "LIST", NULL, \
-     "what the columns of a TSV log are, such as `-,id,text,filter`: `id` once; `text` one or more times, which are " \
-     "joined; `filter`: the query's own filter; `-` is left out"}, \
+     "what the columns of a TSV or CSV log are, such as `-,id,text,filter`: `text` one or more times, which are " \
+     "joined; `id`, without which queries are numbered from 1; `filter`: the query's own filter; `-` is left out"}, \
+    {"ids", 0, CLI_CHOICE, "log|number", "log", \
+     "the ids of queries. `log`: those of the log; `number`: 1 for the first query, 2 for the second, and so on, " \
+     "as Cranfield's judgements count its queries"}, \
     {"fields", 0, CLI_TEXT, "LIST", NULL, \
      "which members of JSON vectors hold the id and the weights, such as `id=qid,vector=weights`"}, \
     {"topic-fields", 0, CLI_TEXT, "LIST", "title", \

@@ -178,6 +178,7 @@ static int calibrate(const cli_args *a, gx_engine *engines[2], const char *outpu
     opt.log = a->argv[1];
     opt.test = a->argc > 2 ? a->argv[2] : NULL;
     opt.read = (gx_log_options){.columns = cli_text(a, "columns"),
+                                .number = cli_choice(a, "ids") == 1,
                                 .topic_fields = cli_text(a, "topic-fields"),
                                 .fields = cli_text(a, "fields")};
     gx_log_form_find(cli_text(a, "format"), &opt.read.form);

@@ -79,6 +79,7 @@ static gx_replay_options read_options(const cli_args *a)
         .size = sizeof o,
         .log = a->argv[1],
         .read = {.columns = cli_text(a, "columns"),
+                 .number = cli_choice(a, "ids") == 1,
                  .topic_fields = cli_text(a, "topic-fields"),
                  .fields = cli_text(a, "fields")},
         .query = cli_query_options(a),
@@ -122,8 +123,6 @@ static void tell_log(const replay_facts *f)
     if (c->repeated_ids)
         cli_note("%s: %s quer%s an id that an earlier one has; --run would refuse this log", f->a->argv[1],
                  show_count(c->repeated_ids), c->repeated_ids == 1 ? "y has" : "ies have");
-    if (cli_given(f->a, "columns") && f->r->form != GX_LOG_TSV)
-        cli_warn("--columns means nothing to a log of the form %s", gx_log_form_name(f->r->form));
     if (cli_given(f->a, "fields") && f->r->form != GX_LOG_VECTORS)
         cli_warn("--fields means nothing to a log of the form %s", gx_log_form_name(f->r->form));
     if (cli_given(f->a, "topic-fields") && f->r->form != GX_LOG_TOPICS)
@@ -144,7 +143,7 @@ static int replay(replay_facts *f, gx_engine *en, gx_replay_options *opt, gx_rep
     if (st) {
         const int code = cli_fail_error(&err);
         if (st == GX_EUSAGE && opt->read.form == GX_LOG_GUESS)
-            cli_note("-f says the log's form, and --columns what the columns of a TSV log are");
+            cli_note("-f says the log's form, and --columns what the columns of a TSV or CSV log are");
         return code;
     }
     tell_log(f);
@@ -374,6 +373,7 @@ static const cli_section sections[] = {
      "  efficiency  17:land rover                   TREC efficiency topics\n"
      "  million     17:2:land rover                 Million Query: 2 is a priority\n"
      "  tsv         17<TAB>land rover\n"
+     "  csv         17,\"land, rover\"                or with ; | or a tab for the comma\n"
      "  lines       land rover                      the id is the line number\n"
      "  jsonl       {\"id\": \"17\", \"query\": \"land rover\"}\n"
      "  topics      <top> <num> 17 <title> land rover </top>\n"
@@ -386,17 +386,21 @@ static const cli_section sections[] = {
      "A line, or a topic, has at most 1 MiB, an id at most 255 bytes, and a query at most 1,024 different terms; a row "
      "of csr has no other limit than that.\n"
      "\n"
-     "The form is guessed from the first lines; where these do not agree, the log is refused, and -f says its form. So "
-     "is a TSV log whose first line names a column `query` but none of ids; `--columns` says what its columns are. "
-     "The first line of a TSV log may name its columns; without this and without --columns, the first is the id, the "
-     "second the text, and what further ones hold is left out, which is told. Comments, which begin with `#` and a "
+     "The form is guessed from the name, if it ends in .csv, or from the first lines; where these do not agree, or may be "
+     "those of CSV or plain text, the log is refused, and -f says its form. So is a log whose first line names a "
+     "column `query` but none of ids; `--columns` says what its columns are. The first line of a TSV or CSV log may "
+     "name its columns; without this and without --columns, the first is the id and the second the text. What further "
+     "columns of TSV hold is left out, which is told; of CSV they are refused. A line `sep=;`, which Excel writes, "
+     "names the separator. Texts of TSV or CSV that are JSON objects of weights, `{\"land\": 1.5}`, are vectors. "
+     "In topics, tags within a field are left out, and references such as `&amp;` stand for characters. "
+     "Comments, which begin with `#` and a "
      "blank, or, where lines begin with an id, with `#`, are passed over. With `--run`, a query whose id an earlier "
      "query has is malformed, because no run can tell them apart; without it, a note counts such queries, as far as "
      "one of the first 65,536 has the id. Compressed logs are read as they are; `-` is standard input. A log "
      "without any query is bad input, and so is a file with many NUL bytes, which is no text; single ones are "
      "blanks. Blank lines are passed over, and counted; a query with an id and no text has no results."},
     {"Filters of queries",
-     "A query of a TSV or JSONL log may have a filter of its own, as `gpuidx help query` describes them:\n"
+     "A query of a TSV, CSV or JSONL log may have a filter of its own, as `gpuidx help query` describes them:\n"
      "\n"
      "  qid<TAB>query<TAB>filter                        the first line\n"
      "  17<TAB>land rover<TAB>year:[2015 TO 2019]\n"

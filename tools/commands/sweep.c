@@ -210,7 +210,7 @@ static int sweep(const cli_args *a, gx_engine *en, gx_sweep_options *opt)
     const gx_status st = gx_sweep(&r, en, opt, &err);
     progress_end(&p);
     if (st == GX_EUSAGE && opt->read.form == GX_LOG_GUESS)
-        return cli_fail(st, "%s; -f says the form of the log, --columns the columns of a TSV log", err.text);
+        return cli_fail(st, "%s; -f says the form of the log, --columns the columns of a TSV or CSV log", err.text);
     if (st)
         return cli_fail_error(&err);
     facts f = {a, opt, &r, find_best(opt, &r), progress_clock() - begin};
@@ -256,6 +256,7 @@ static int run(const cli_args *a)
     gx_log_form_find(cli_text(a, "format"), &opt.read.form);
     gx_log_encoding_find(cli_text(a, "encoding"), &opt.read.encoding);
     opt.read.columns = cli_text(a, "columns");
+    opt.read.number = cli_choice(a, "ids") == 1;
     opt.read.topic_fields = cli_text(a, "topic-fields");
     opt.read.fields = cli_text(a, "fields");
     if (strcmp(a->argv[1], "-") == 0 && strcmp(a->argv[2], "-") == 0)
