@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "engine/text/c_locale.h"
+
 static const struct {
     const char *name;
     int exit;
@@ -54,12 +56,14 @@ static void put_question_marks(char *text)
 gx_status gx_fail(gx_error *err, gx_status st, const char *format, ...)
 {
     if (err) {
+        const gx_c_locale l = gx_c_locale_begin();
         va_list ap;
         va_start(ap, format);
         err->status = st;
         vsnprintf(err->text, sizeof err->text, format, ap);
         put_question_marks(err->text);
         va_end(ap);
+        gx_c_locale_end(l);
     }
     return st;
 }

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "engine/files/atomic_file.h"
 #include "engine/files/temporary_file.h"
+#include "engine/text/json_text.h"
 #include "engine/status.h"
 
 #define HEAD "gpuidx collection 1 "
@@ -148,7 +148,7 @@ static gx_status parse(gx_manifest *out, const char *path, const char *text, siz
         return gx_fail(err, GX_ECORRUPT, "%s: its checksum is %s, not %.16s: the file is damaged or cut short", path,
                        sum, text + sizeof HEAD - 1);
     json_error_t why;
-    json_t *root = json_loadb(text + HEAD_BYTES, n - HEAD_BYTES, 0, &why);
+    json_t *root = gx_json_load(text + HEAD_BYTES, n - HEAD_BYTES, 0, &why);
     if (!root)
         return json_error_code(&why) == json_error_out_of_memory
                    ? gx_fail(err, GX_ENOMEM, "%s: no memory to read it", path)
@@ -227,7 +227,7 @@ static char *make_text(const gx_manifest *m)
     json_t *root =
         json_pack("{s:I, s:I, s:o}", "commit", (json_int_t)m->commit, "next", (json_int_t)m->next, "parts", parts);
     put_hex(root, "uuid", m->uuid, sizeof m->uuid);
-    json = root && json_array_size(parts) == m->n_parts ? json_dumps(root, JSON_INDENT(1)) : NULL;
+    json = root && json_array_size(parts) == m->n_parts ? gx_json_dump(root, JSON_INDENT(1)) : NULL;
     json_decref(root);
     if (json && asprintf(&text, "%s\n", json) < 0)
         text = NULL;

@@ -23,7 +23,8 @@
  *     init function set it. Every function returns GX_EUSAGE, and writes nothing, where the size is
  *     below that of the struct's first version or above 4,096. Members beyond the caller's size
  *     have their defaults.
- *   - Text is bytes, normally UTF-8; lengths are in bytes. Docids are dense numbers from 0.
+ *   - Text is bytes, normally UTF-8; lengths are in bytes. Docids are dense numbers from 0. Numbers in text have a
+ *     point, whatever locale the program has set.
  *   - A file has at most 2^32 - 2 documents, a collection (gpuidx_advanced.h) as many as its files. One of more than
  *     2^32 - 2 documents is wide: its docids need 64 bits, and gx_search writes them to gx_results.docids64.
  *

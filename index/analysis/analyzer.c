@@ -1,7 +1,6 @@
 #include "index/analysis/analyzer.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <libstemmer.h>
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "engine/text/json_text.h"
 #include "engine/status.h"
 #include "engine/thread_number.h"
 #include "index/analysis/fold.h"
@@ -330,7 +330,7 @@ gx_status gx_analyzer_open_json(gx_analyzer **out, const char *json, size_t len,
     *out = NULL;
     json_error_t why;
     errno = 0; /* jansson does not tell, but malloc does, if memory is short */
-    json_t *root = json_loadb(json, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
+    json_t *root = gx_json_load(json, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
     if (!root && errno == ENOMEM)
         return gx_fail(err, GX_ENOMEM, "out of memory for an analyzer");
     if (!root)
@@ -376,7 +376,7 @@ char *gx_analyzer_json(const gx_analyzer *an)
         root = NULL;
     }
     if (root)
-        text = json_dumps(root, JSON_COMPACT);
+        text = gx_json_dump(root, JSON_COMPACT);
     json_decref(root);
     json_decref(stops);
     return text;

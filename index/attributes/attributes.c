@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/text/c_locale.h"
 #include "engine/sized.h"
 #include "index/parts.h"
 
@@ -108,11 +109,7 @@ const char *gx_parse_float(const char *p, size_t n, double *out)
         return "is a number of too many digits";
     memcpy(text, p, n);
     text[n] = 0;
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* a point, wherever the program runs */
-    if (!c)
-        return "cannot be read: no memory";
-    *out = strtod_l(text, NULL, c);
-    freelocale(c);
+    *out = gx_strtod(text, NULL);
     if (!isfinite(*out))
         return "is outside the range of a double";
     if (*out == 0)
@@ -258,15 +255,10 @@ const char *gx_parse_date(const char *p, size_t n, int64_t *first, int64_t *last
 
 void gx_print_float(double x, char text[GX_VALUE_TEXT])
 {
-    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = c ? uselocale(c) : (locale_t)0;
     for (int digits = 15; digits <= 17; ++digits) {
-        snprintf(text, GX_VALUE_TEXT, "%.*g", digits, x);
-        if (strtod(text, NULL) == x)
+        gx_print(text, GX_VALUE_TEXT, "%.*g", digits, x);
+        if (gx_strtod(text, NULL) == x)
             break;
-    }
-    if (c) {
-        uselocale(old);
-        freelocale(c);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/text/c_locale.h"
 #include "engine/hash.h"
 #include "engine/status.h"
 #include "index/attributes/attributes.h"
@@ -26,9 +27,11 @@ gx_status gx_corrupt(gx_error *err, const gx_index *ix, uint32_t kind, const cha
 {
     char name[5], text[700];
     va_list ap;
+    const gx_c_locale l = gx_c_locale_begin();
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
+    gx_c_locale_end(l);
     return gx_fail(err, GX_ECORRUPT, "%.250s: section %s: %s", ix->path, gx_section_name(kind, name), text);
 }
 

@@ -2,10 +2,10 @@
  * reads each section, with few branches an item. If the pass finds an error, a second, slow pass
  * says which item is wrong. */
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
+#include "engine/text/json_text.h"
 #include "engine/status.h"
 #include "index/attributes/attributes.h"
 #include "index/check/check_parts.h"
@@ -233,7 +233,7 @@ static gx_status check_meta(const gx_index *ix, gx_error *err)
 {
     json_error_t why;
     errno = 0; /* jansson does not tell, but malloc does, if memory is short */
-    json_t *root = json_loadb(ix->meta, ix->meta_len, JSON_REJECT_DUPLICATES, &why);
+    json_t *root = gx_json_load(ix->meta, ix->meta_len, JSON_REJECT_DUPLICATES, &why);
     gx_status st = GX_OK;
     if (!root && errno == ENOMEM)
         st = gx_fail(err, GX_ENOMEM, "%s: no memory for its description", ix->path);

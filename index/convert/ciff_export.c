@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/text/c_locale.h"
 #include "engine/files/atomic_file.h"
 #include "engine/memory/grow.h"
 #include "engine/sized.h"
@@ -100,7 +101,7 @@ static gx_status put_header(export *ex, gx_error *err)
         return gx_fail(err, GX_EINPUT, "%s: each list has a unit of impacts of its own, which CIFF cannot hold",
                        ix->path);
     if (ix->impact_unit != 1)
-        snprintf(unit, sizeof unit, GX_CIFF_UNIT "%.17g", ix->impact_unit);
+        gx_print(unit, sizeof unit, GX_CIFF_UNIT "%.17g", ix->impact_unit);
     snprintf(maker, sizeof maker, "%s%s%s", GX_CIFF_MAKER GX_VERSION, ix->impacts ? GX_CIFF_IMPACTS : "", unit);
     char *json = ix->analyzer ? gx_analyzer_json(ix->analyzer) : strdup(""), *description = NULL;
     pb_ostream_t s;

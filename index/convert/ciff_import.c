@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <utf8proc.h>
 
+#include "engine/text/c_locale.h"
 #include "engine/memory/grow.h"
 #include "engine/status.h"
 #include "index/convert/import.h"
@@ -481,7 +482,7 @@ static double described_unit(const text *d)
         memcpy(number, unit, n);
         number[n] = 0;
     }
-    const double x = strtod(number, NULL);
+    const double x = gx_strtod(number, NULL);
     return isfinite(x) && x > 0 ? x : 1;
 }
 

@@ -1,10 +1,10 @@
 #include "index/convert/impacts.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "engine/text/json_text.h"
 #include "engine/status.h"
 #include "index/attributes/attributes.h"
 #include "index/write/quantizer.h"
@@ -173,14 +173,14 @@ void gx_impact_scores(const gx_impact_options *o, const gx_index *ix, uint64_t c
 char *gx_impact_meta(const gx_impact_options *o, const gx_index *ix)
 {
     gx_impact_options own = *o;
-    json_t *root = json_loadb(ix->meta, ix->meta_len, 0, NULL);
+    json_t *root = gx_json_load(ix->meta, ix->meta_len, 0, NULL);
     json_t *impacts = json_pack("{s:s, s:i, s:s}", "of", models[o->model].name, "bits", (int)o->bits, "scale",
                                 o->list_units ? "list" : "collection");
     for (const parameter *p = models[o->model].parameters; impacts && p->name; ++p)
         json_object_set_new(impacts, p->name, json_real(*value_of(&own, p)));
     char *text = NULL;
     if (root && impacts && json_object_set(root, "impacts", impacts) == 0)
-        text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(12));
+        text = gx_json_dump(root, JSON_COMPACT | JSON_REAL_PRECISION(12));
     json_decref(impacts);
     json_decref(root);
     return text;

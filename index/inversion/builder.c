@@ -1,13 +1,13 @@
 #include "index/inversion/builder.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "engine/clock.h"
 #include "engine/files/temporary_file.h"
+#include "engine/text/json_text.h"
 #include "engine/parallel.h"
 #include "engine/sized.h"
 #include "engine/status.h"
@@ -167,7 +167,7 @@ static char *make_meta(const gx_builder *b)
     struct tm tm;
     if (gmtime_r(&t, &tm))
         strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    json_t *an = analyzer ? json_loads(analyzer, 0, NULL) : NULL;
+    json_t *an = analyzer ? gx_json_load(analyzer, strlen(analyzer), 0, NULL) : NULL;
     json_t *root =
         an ? json_pack("{s:o, s:s+, s:s}", "analyzer", an, "generator", "gpuidx ", gx_version(), "created", created)
            : NULL;
@@ -179,7 +179,7 @@ static char *make_meta(const gx_builder *b)
                             json_pack("{s:s, s:i, s:s}", "of", "vectors", "bits", (int)b->opt.vector_bits, "scale",
                                       b->opt.list_units ? "list" : "collection"));
     if (root)
-        text = json_dumps(root, JSON_COMPACT);
+        text = gx_json_dump(root, JSON_COMPACT);
     json_decref(root);
     free(analyzer);
     return text;

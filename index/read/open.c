@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "codecs/decode.h"
+#include "engine/text/json_text.h"
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
@@ -78,8 +78,8 @@ static gx_status load_file(gx_index *ix, gx_load load, gx_error *err)
 static gx_status open_analyzer(gx_index *ix, gx_error *err)
 {
     gx_error why;
-    json_t *root = json_loadb(ix->meta, ix->meta_len, 0, NULL); /* valid: gx_check_structure has checked it */
-    char *text = json_dumps(json_object_get(root, "analyzer"), JSON_COMPACT);
+    json_t *root = gx_json_load(ix->meta, ix->meta_len, 0, NULL); /* valid: gx_check_structure has checked it */
+    char *text = gx_json_dump(json_object_get(root, "analyzer"), JSON_COMPACT);
     json_decref(root);
     if (!text)
         return gx_fail(err, GX_ENOMEM, "out of memory");

@@ -1,7 +1,6 @@
 #include "index/write/writer.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "codecs/auto_codec.h"
 #include "engine/files/temporary_file.h"
+#include "engine/text/json_text.h"
 #include "engine/status.h"
 #include "index/write/writer_state.h"
 
@@ -142,7 +142,7 @@ static gx_status check_meta(const char *meta, gx_error *err)
 {
     json_error_t why;
     errno = 0; /* jansson does not tell, but malloc does, if memory is short */
-    json_t *root = json_loads(meta, JSON_REJECT_DUPLICATES, &why);
+    json_t *root = gx_json_load(meta, strlen(meta), JSON_REJECT_DUPLICATES, &why);
     gx_status st = GX_OK;
     if (!root && errno == ENOMEM)
         st = gx_fail(err, GX_ENOMEM, "no memory for the description");

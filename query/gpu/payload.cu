@@ -1,6 +1,7 @@
 #include "query/gpu/payload.cuh"
 
 extern "C" {
+#include "engine/text/c_locale.h"
 #include "engine/parallel.h"
 }
 #include "engine/clock.h"
@@ -274,7 +275,7 @@ gx_status payload_warm(payload_store *p, const uint32_t *counts, gx_error *err)
 void payload_describe(const payload_store *p, char *out, size_t bytes)
 {
     const double all = (double)payload_bytes(p->ix), share = 100 * (double)p->pool_bytes / all;
-    snprintf(out, bytes, "room for %.3g %% of the payload, the rest %s", share < 100 ? share : 100,
+    gx_print(out, bytes, "room for %.3g %% of the payload, the rest %s", share < 100 ? share : 100,
              p->pinned->copied ? "copied to pinned host memory" : "in pinned host memory");
 }
 

@@ -1,10 +1,10 @@
 /* log_lines.c: the forms of a query log with a query on each line. */
 #include <ctype.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/text/json_text.h"
 #include "engine/status.h"
 #include "query/log/log_reader.h"
 
@@ -82,7 +82,7 @@ static gx_status emit_object(gx_log *log, gx_log_query *q, const json_t *object,
 gx_status gx_log_parse_object(gx_log *log, gx_log_query *q, const char *line, size_t n, gx_error *err)
 {
     json_error_t why;
-    json_t *object = json_loadb(line, n, JSON_ALLOW_NUL, &why);
+    json_t *object = gx_json_load(line, n, JSON_ALLOW_NUL, &why);
     if (!object) {
         char text[JSON_ERROR_TEXT_LENGTH + 64];
         snprintf(text, sizeof text, "no JSON object: %s (byte %d)", why.text, why.position);

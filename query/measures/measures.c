@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/text/c_locale.h"
 #include "engine/memory/grow.h"
 #include "engine/status.h"
 
@@ -292,7 +293,7 @@ static gx_status append(measure_list *l, const gx_measure_kind *kind, uint32_t c
     if (cutoff == UINT32_MAX)
         snprintf(m.name, sizeof m.name, "%s", kind->name);
     else if (kind->at_recall)
-        snprintf(m.name, sizeof m.name, "%s_%.2f", kind->cut, cutoff / 100.0);
+        gx_print(m.name, sizeof m.name, "%s_%.2f", kind->cut, cutoff / 100.0);
     else
         snprintf(m.name, sizeof m.name, "%s_%u", kind->cut, cutoff);
     for (size_t i = 0; i < l->n; ++i)
@@ -332,7 +333,7 @@ static bool read_recall(const char *text, size_t len, uint32_t *percent)
         return false;
     memcpy(copy, text, len);
     copy[len] = 0;
-    const double x = strtod(copy, &end) * 100;
+    const double x = gx_strtod(copy, &end) * 100;
     if (*end || !(x >= 0 && x <= 100) || fabs(x - round(x)) > 1e-9)
         return false;
     *percent = (uint32_t)lround(x);

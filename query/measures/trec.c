@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/text/c_locale.h"
 #include "engine/memory/grow.h"
 #include "engine/status.h"
 #include "index/corpus/input.h"
@@ -52,7 +53,7 @@ static bool parse_value(float *out, const char *field, gx_trec_kind kind, const 
         *out = (float)rel;
         return rel >= -(1L << 24) && rel <= 1L << 24;
     }
-    const double score = strtod(field, &end);
+    const double score = gx_strtod(field, &end);
     *why = "is not a score";
     *out = (float)score;
     return end != field && !*end && !isnan(score);

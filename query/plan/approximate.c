@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/text/c_locale.h"
 #include "engine/lower_bound.h"
 #include "engine/sized.h"
 #include "engine/status.h"
@@ -48,7 +49,7 @@ static gx_status read_value(double *value, const struct dial *d, const char *tex
     if (len > 0 && len < sizeof number && strspn(text, "0123456789.eE+-") >= len) {
         memcpy(number, text, len);
         number[len] = 0;
-        *value = strtod(number, &end);
+        *value = gx_strtod(number, &end);
     }
     if (end == number || *end)
         return gx_fail(err, GX_EUSAGE, "%s: '%.*s' is no number", d->name, len < 80 ? (int)len : 80, text);
@@ -106,11 +107,11 @@ void gx_approximate_write(const gx_query_options *o, char *text)
     size_t n = 0;
     const bool others = o->threshold_factor > 1 || o->block_budget;
     if (o->approximate > 0 || !others)
-        n += (size_t)snprintf(text, GX_APPROXIMATE_BYTES, "%s%g", others ? "terms:" : "", (double)o->approximate);
+        n += (size_t)gx_print(text, GX_APPROXIMATE_BYTES, "%s%g", others ? "terms:" : "", (double)o->approximate);
     if (o->threshold_factor > 1)
-        n += (size_t)snprintf(text + n, GX_APPROXIMATE_BYTES - n, "%sthreshold:%g", n ? "," : "", o->threshold_factor);
+        n += (size_t)gx_print(text + n, GX_APPROXIMATE_BYTES - n, "%sthreshold:%g", n ? "," : "", o->threshold_factor);
     if (o->block_budget)
-        snprintf(text + n, GX_APPROXIMATE_BYTES - n, "%sblocks:%llu", n ? "," : "",
+        gx_print(text + n, GX_APPROXIMATE_BYTES - n, "%sblocks:%llu", n ? "," : "",
                  (unsigned long long)o->block_budget);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/text/c_locale.h"
 #include "engine/random.h"
 #include "engine/status.h"
 
@@ -18,7 +19,7 @@
 static bool read_time(const char *line, double *out)
 {
     char *end;
-    *out = strtod(line, &end);
+    *out = gx_strtod(line, &end);
     return end != line && isfinite(*out) && end[strspn(end, " \t\r\n")] == 0;
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/text/c_locale.h"
 #include "engine/clock.h"
 #include "engine/memory/grow.h"
 #include "engine/random.h"
@@ -497,6 +498,7 @@ static gx_status write_costs(const calibration *c, const gx_cost_profile *p, con
     FILE *f = fopen(path, "w");
     if (!f)
         return gx_fail(err, gx_status_of_errno(errno), "cannot write %s: %s", path, strerror(errno));
+    const gx_c_locale l = gx_c_locale_begin();
     put_names(f);
     for (size_t i = 0; i < c->n_costs; ++i) {
         const cost *t = &c->costs[i];
@@ -518,6 +520,7 @@ static gx_status write_costs(const calibration *c, const gx_cost_profile *p, con
             fprintf(f, "\t%.7g", basis[j]);
         fputc('\n', f);
     }
+    gx_c_locale_end(l);
     const bool bad = ferror(f);
     if (fclose(f) != 0 || bad)
         return gx_fail(err, GX_EIO, "cannot write %s: %s", path, strerror(errno));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/text/c_locale.h"
 #include "engine/files/atomic_file.h"
 #include "engine/files/temporary_file.h"
 #include "engine/memory/grow.h"
@@ -56,7 +57,7 @@ size_t gx_run_score(char *p, uint32_t sum, int exponent)
 {
     const int magnitude = sum ? 32 - __builtin_clz(sum) - exponent : 0; /* score is in [.5, 1) * 2^magnitude */
     if (sum == 0 || magnitude < -26 || magnitude > 30)
-        return (size_t)snprintf(p, 24, "%.11g", ldexp(sum, -exponent));
+        return (size_t)gx_print(p, 24, "%.11g", ldexp(sum, -exponent));
     int decimals = 10 - (magnitude * 1233 >> 12); /* 1233 / 4096: log10(2); 1 .. 18 */
     unsigned __int128 scaled = (unsigned __int128)sum * powers_of_10[decimals];
     if (exponent > 0) {

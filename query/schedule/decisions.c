@@ -5,24 +5,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/text/c_locale.h"
 #include "engine/status.h"
 
 void gx_decisions_begin(FILE *f, const gx_scheduler_options *o)
 {
+    const gx_c_locale l = gx_c_locale_begin();
     fprintf(f, "o %u %u %u %u %" PRIu64 " %.17g %d %.17g %" PRIu64 "\n", o->bound, o->cpu_threads, o->gpu_threads,
             o->batch, o->batch_ns, o->threshold, o->adapt, o->urgent, o->patience_ns);
+    gx_c_locale_end(l);
 }
 
 void gx_decisions_put(FILE *f, uint64_t now, const gx_schedule_job *j, uint32_t slot, gx_schedule_group group)
 {
+    const gx_c_locale l = gx_c_locale_begin();
     fprintf(f, "p %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %.9g %.9g %.9g %d : %u %d\n", now, j->number,
             j->arrived, j->deadline, j->cpu, j->gpu_alone, j->gpu, j->only, slot, (int)group);
+    gx_c_locale_end(l);
 }
 
 void gx_decisions_take(FILE *f, uint64_t now, gx_processor p, uint32_t max, const uint32_t *slots, uint32_t n,
                        double ns)
 {
+    const gx_c_locale l = gx_c_locale_begin();
     fprintf(f, "t %" PRIu64 " %d %u : %.17g", now, (int)p, max, ns);
+    gx_c_locale_end(l);
     for (uint32_t i = 0; i < n; ++i)
         fprintf(f, " %u", slots[i]);
     putc('\n', f);
@@ -30,7 +37,9 @@ void gx_decisions_take(FILE *f, uint64_t now, gx_processor p, uint32_t max, cons
 
 void gx_decisions_done(FILE *f, gx_processor p, double ns)
 {
+    const gx_c_locale l = gx_c_locale_begin();
     fprintf(f, "d %d %.17g\n", (int)p, ns);
+    gx_c_locale_end(l);
 }
 
 void gx_decisions_cancel(FILE *f, uint32_t slot, uint64_t number)
@@ -158,10 +167,12 @@ gx_status gx_decisions_repeat(const char *path, uint64_t *n, gx_error *err)
     FILE *f = fopen(path, "r");
     if (!f)
         return gx_fail(err, gx_status_of_errno(errno), "cannot open %s: %s", path, strerror(errno));
+    const gx_c_locale l = gx_c_locale_begin();
     while (st == GX_OK && getline(&line, &room, f) >= 0) {
         ++r.line;
         st = repeat_line(&r, line);
     }
+    gx_c_locale_end(l);
     if (st == GX_OK && ferror(f))
         st = gx_fail(err, GX_EIO, "cannot read %s: %s", path, strerror(errno));
     if (st == GX_OK && !r.s)

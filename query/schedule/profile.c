@@ -8,11 +8,11 @@
 #include "query/schedule/cost_model.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/text/json_text.h"
 #include "engine/status.h"
 
 #define SCHEMA 3
@@ -50,7 +50,7 @@ gx_status gx_cost_profile_write(const gx_cost_profile *p, const char *path, bool
         if (leaves)
             json_object_set_new(json_object_get(root, "models"), kind_names[kind], leaves);
     }
-    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
+    char *text = root ? gx_json_dump(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(root);
     if (!text)
         return gx_fail(err, GX_ENOMEM, "no memory for a profile");
@@ -108,7 +108,7 @@ gx_status gx_cost_profile_read(gx_cost_profile *out, const char *path, gx_error 
     FILE *f = fopen(path, "rb");
     if (!f)
         return gx_fail(err, gx_status_of_errno(errno), "cannot open %s: %s", path, strerror(errno));
-    json_t *root = json_loadf(f, 0, &why);
+    json_t *root = gx_json_load_file(f, 0, &why);
     fclose(f);
     if (!root)
         return gx_fail(err, GX_EINPUT, "%s:%d: %s; make it anew with gpuidx calibrate", path, why.line, why.text);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/text/c_locale.h"
 #include "engine/memory/grow.h"
 #include "engine/status.h"
 
@@ -176,7 +177,7 @@ static uint32_t parse_boosted(parser *p)
     }
     digits[n] = 0;
     char *end;
-    const float boost = strtof(digits, &end);
+    const float boost = gx_strtof(digits, &end);
     if (n == 0 || strspn(digits, "0123456789.eE+-") != n || *end || (!gx_scan_is_word_end(&p->in)) ||
         !isfinite(boost) || !(boost > 0))
         return gx_scan_refuse(&p->in, column, "a finite number above 0 is expected after ^");
@@ -340,6 +341,13 @@ static void put_condition(FILE *out, const gx_query_tree *t, const gx_condition 
     free(text.p);
 }
 
+static void put_weight(FILE *out, float weight)
+{
+    char text[32];
+    gx_print(text, sizeof text, "^%.9g", weight);
+    fputs(text, out);
+}
+
 static void put_node(FILE *out, const gx_query_tree *t, uint32_t node, bool root)
 {
     const gx_node *n = &t->nodes[node];
@@ -358,7 +366,7 @@ static void put_node(FILE *out, const gx_query_tree *t, uint32_t node, bool root
     }
     fputs(group ? ")" : "", out);
     if (n->boost != 1)
-        fprintf(out, "^%.9g", n->boost);
+        put_weight(out, n->boost);
 }
 
 char *gx_query_tree_text(const gx_query_tree *t, size_t *len)

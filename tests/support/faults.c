@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/text/c_locale.h"
 #include "engine/status.h"
 #include "query/score/topk.h"
 
@@ -65,7 +66,7 @@ static bool read_number(const char *item, const char *name, double *out)
     const size_t len = strlen(name);
     if (strncmp(item, name, len) || item[len] != '=')
         return false;
-    *out = strtod(item + len + 1, &end);
+    *out = gx_strtod(item + len + 1, &end);
     return end != item + len + 1 && !*end && *out > 0 && *out <= 1e9;
 }
 
