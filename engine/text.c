@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/api/gpuidx_advanced.h"
+#include "engine/text/c_locale.h"
 
 char *gx_text_room(gx_text *t, size_t n)
 {
@@ -42,6 +43,7 @@ void gx_text_add_format(gx_text *t, const char *format, ...)
 {
     va_list args;
     char few[128];
+    const gx_c_locale l = gx_c_locale_begin();
     va_start(args, format);
     const int n = vsnprintf(few, sizeof few, format, args);
     va_end(args);
@@ -54,6 +56,7 @@ void gx_text_add_format(gx_text *t, const char *format, ...)
         va_end(args);
         t->len += (size_t)n;
     }
+    gx_c_locale_end(l);
 }
 
 /* The digits of n, without leading zeros, at the end of digits[20]; returns the first. */
@@ -132,7 +135,7 @@ void gx_text_add_score(gx_text *t, double score)
     if (score >= 1e-4 && score < 1e10)
         t->len += put_score(p, score);
     else
-        t->len += (size_t)snprintf(p, 32, "%.*g", SCORE_DIGITS, score);
+        t->len += (size_t)gx_print(p, 32, "%.*g", SCORE_DIGITS, score);
 }
 
 /* ---- strings ---- */
