@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/api/gpuidx_advanced.h"
+#include "engine/text/c_locale.h"
 #include "engine/sized.h"
 #include "engine/status.h"
 
@@ -93,7 +94,7 @@ static bool read_number(double *out, const char *text)
     char *end;
     if (!isdigit((unsigned char)text[strspn(text, "+-.")]) || text[strspn(text, "0123456789.eE+-")])
         return false;
-    *out = strtod(text, &end);
+    *out = gx_strtod(text, &end);
     return *end == 0 && isfinite(*out);
 }
 
@@ -275,7 +276,7 @@ static void put_number(char *text, double x)
     if (isnan(x))
         snprintf(text, GX_OPTION_VALUE_BYTES, "default");
     else
-        snprintf(text, GX_OPTION_VALUE_BYTES, "%.9g", x);
+        gx_print(text, GX_OPTION_VALUE_BYTES, "%.9g", x);
 }
 
 void gx_search_setup_get(const gx_search_setup *s, const gx_search_option *option, char *text)
@@ -302,7 +303,7 @@ void gx_search_setup_get(const gx_search_setup *s, const gx_search_option *optio
         break;
     case RM3:
         if (s->rm3.fb_docs)
-            snprintf(text, GX_OPTION_VALUE_BYTES, "%u,%u,%.9g", s->rm3.fb_docs, s->rm3.fb_terms, s->rm3.weight);
+            gx_print(text, GX_OPTION_VALUE_BYTES, "%u,%u,%.9g", s->rm3.fb_docs, s->rm3.fb_terms, s->rm3.weight);
         else
             snprintf(text, GX_OPTION_VALUE_BYTES, "off");
         break;
