@@ -6,9 +6,9 @@
 
 #include "engine/text/json_text.h"
 #include "engine/status.h"
-#include "index/attributes.h"
-#include "query/eval/run_file.h"
-#include "query/parse.h"
+#include "index/attributes/attributes.h"
+#include "query/replay/run_file.h"
+#include "query/syntax/parse.h"
 #include "tests/support/attribute_index.h"
 #include "tests/support/decimal_point.h"
 #include "tests/support/exchange.h"
