@@ -6,6 +6,7 @@
 
 #include "engine/memory/grow.h"
 #include "engine/status.h"
+#include "engine/text/json_text.h"
 #include "query/log/log_reader.h"
 
 /* ---- which column is what ---- */
@@ -122,8 +123,8 @@ static gx_status read_vector(gx_log *log, gx_log_query *q, gx_error *err)
     const char *term;
     json_t *weight;
     json_decref(log->vector);
-    log->vector = json_loadb(log->title.n ? log->title.p : "{}", log->title.n ? log->title.n : 2,
-                             JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
+    log->vector = gx_json_load(log->title.n ? log->title.p : "{}", log->title.n ? log->title.n : 2,
+                               JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
     if (!log->vector) {
         char text[JSON_ERROR_TEXT_LENGTH + 64];
         snprintf(text, sizeof text, "no JSON vector: %s (byte %d of it)", why.text, why.position);
