@@ -112,6 +112,21 @@ typedef struct gx_source_counts {
 } gx_source_counts;
 GX_API gx_source_counts gx_source_get_counts(const gx_source *s);
 
+/* What has been passed over so far, or read in another way than it is written, by kind: hidden entries of archives,
+ * say, or records of WARC that are images. */
+typedef struct gx_source_note {
+    const char *name;   /* of the kind, for programs: "hidden_entries", "media_types", ... */
+    const char *detail; /* what it is about, such as "image/png"; NULL: the kind has none */
+    const char *file;   /* the first one's file or name */
+    uint64_t line;      /* the line there; 0: none */
+    uint64_t count;
+    bool is_loss;   /* a program should warn */
+    char text[160]; /* for people, to be read behind the count: "records of image/png were passed over" */
+} gx_source_note;
+
+/* Set *out to the i-th note, whose strings stay until the source is used again. false: there are no more than i. */
+GX_API bool gx_source_get_note(const gx_source *s, size_t i, gx_source_note *out);
+
 /* How gx_builder_add_source goes on. */
 typedef struct gx_feed_options {
     size_t size;

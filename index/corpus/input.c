@@ -1,16 +1,16 @@
 #include "index/corpus/input.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/status.h"
+#include "index/corpus/archive.h"
 #include "index/corpus/unpack.h"
 #include "index/corpus/unpack_ahead.h"
 
@@ -18,12 +18,12 @@
 
 /* ---- raw bytes ---- */
 
-static gx_status no_memory(const gx_input *in, gx_error *err)
+gx_status gx_input_no_memory(const gx_input *in, gx_error *err)
 {
     return gx_fail(err, GX_ENOMEM, "no memory to read %s", in->path);
 }
 
-static gx_status ask_cancel(const gx_input *in, gx_error *err)
+gx_status gx_input_ask_cancel(const gx_input *in, gx_error *err)
 {
     return in->cancel && in->cancel(in->user) ? gx_fail(err, GX_ECANCELLED, "interrupted while reading %s", in->path)
                                               : GX_OK;
@@ -32,13 +32,13 @@ static gx_status ask_cancel(const gx_input *in, gx_error *err)
 static gx_status read_raw(gx_input *in, char *to, size_t max, size_t *n, gx_error *err)
 {
     for (;;) {
-        const gx_status st = ask_cancel(in, err);
+        const gx_status st = gx_input_ask_cancel(in, err);
         if (st)
             return st;
         const ssize_t got = read(in->fd, to, max);
         if (got >= 0) {
             *n = (size_t)got;
-            in->raw_bytes += *n;
+            in->raw_bytes += in->is_again ? 0 : *n;
             return GX_OK;
         }
         if (errno != EINTR)
@@ -48,7 +48,7 @@ static gx_status read_raw(gx_input *in, char *to, size_t max, size_t *n, gx_erro
 
 /* ---- decompression ---- */
 
-static gx_status damaged(gx_input *in, const char *what, const char *why, gx_error *err)
+gx_status gx_input_damaged(const gx_input *in, const char *what, const char *why, gx_error *err)
 {
     if (in->binary)
         return gx_fail(err, GX_EINPUT, "%s: byte %" PRIu64 ": the %s is damaged or truncated: %s", in->path, in->bytes,
@@ -56,8 +56,6 @@ static gx_status damaged(gx_input *in, const char *what, const char *why, gx_err
     return gx_fail(err, GX_EINPUT, "%s:%" PRIu64 ": the %s is damaged or truncated: %s; the rest of this file is lost",
                    in->path, in->line, what, why);
 }
-
-static gx_status read_member(gx_input *in, char *to, size_t max, size_t *n, gx_error *err);
 
 /* The next compressed bytes; the first block has been read already. */
 static gx_status next_block(gx_input *in, struct gx_input_layer *l, const char **block, size_t *n, gx_error *err)
@@ -67,7 +65,7 @@ static gx_status next_block(gx_input *in, struct gx_input_layer *l, const char *
     *block = l->raw;
     if (*n)
         return GX_OK;
-    return l == in->layers ? read_raw(in, l->raw, READ_BYTES, n, err) : read_member(in, l->raw, READ_BYTES, n, err);
+    return l == in->layers ? read_raw(in, l->raw, READ_BYTES, n, err) : gx_archive_read(in, l->raw, READ_BYTES, n, err);
 }
 
 static gx_status feed_file(void *user, const char **block, size_t *n, gx_error *err)
@@ -93,6 +91,8 @@ static void close_layer(struct gx_input_layer *l)
 static gx_status start_decompressor(gx_input *in, const char *compression, gx_error *err)
 {
     struct gx_input_layer *l = &in->layers[in->archive != NULL];
+    if (!in->archive)
+        in->compression = compression;
     if (!in->archive && in->ahead && gx_unpack_ahead_begin(in->ahead, in->number, in->fd)) {
         in->raw_bytes -= in->end;
         in->end = 0;
@@ -101,13 +101,13 @@ static gx_status start_decompressor(gx_input *in, const char *compression, gx_er
         return GX_OK;
     }
     if (!l->raw && !(l->raw = malloc(READ_BYTES)))
-        return no_memory(in, err);
+        return gx_input_no_memory(in, err);
     memcpy(l->raw, in->buf, in->end);
     l->n_raw = in->end;
     in->end = 0;
     in->eof = false;
     l->unpack = gx_unpack_open(compression, in->archive ? feed_member : feed_file, in);
-    return l->unpack ? GX_OK : no_memory(in, err);
+    return l->unpack ? GX_OK : gx_input_no_memory(in, err);
 }
 
 /* Decompression has the status st. */
@@ -116,8 +116,8 @@ static gx_status tell_unpacked(gx_input *in, const char *compression, gx_status 
     char what[32];
     snprintf(what, sizeof what, "%s stream", compression);
     if (st == GX_EINPUT && !strstr(why->text, "damaged or truncated")) /* unless by what it is fed with */
-        return damaged(in, what, why->text, err);
-    return st == GX_ENOMEM ? no_memory(in, err) : st ? gx_fail(err, st, "%s", why->text) : GX_OK;
+        return gx_input_damaged(in, what, why->text, err);
+    return st == GX_ENOMEM ? gx_input_no_memory(in, err) : st ? gx_fail(err, st, "%s", why->text) : GX_OK;
 }
 
 static gx_status read_unpacked(gx_input *in, struct gx_unpack *z, char *to, size_t max, size_t *n, gx_error *err)
@@ -129,13 +129,13 @@ static gx_status read_unpacked(gx_input *in, struct gx_unpack *z, char *to, size
 static gx_status read_ahead(gx_input *in, char *to, size_t max, size_t *n, gx_error *err)
 {
     gx_error why = {0};
-    const gx_status st = ask_cancel(in, err);
+    const gx_status st = gx_input_ask_cancel(in, err);
     return st ? st
               : tell_unpacked(in, gx_unpack_ahead_name(in->ahead),
                               gx_unpack_ahead_read(in->ahead, to, max, n, &in->raw_bytes, &why), &why, err);
 }
 
-static gx_status read_file(gx_input *in, char *to, size_t max, size_t *n, gx_error *err)
+gx_status gx_input_read_file(gx_input *in, char *to, size_t max, size_t *n, gx_error *err)
 {
     struct gx_unpack *z = in->layers[0].unpack;
     if (in->is_ahead)
@@ -147,130 +147,31 @@ static gx_status read_some(gx_input *in, char *to, size_t max, size_t *n, gx_err
 {
     struct gx_unpack *z = in->layers[1].unpack;
     if (!in->archive)
-        return read_file(in, to, max, n, err);
-    return z ? read_unpacked(in, z, to, max, n, err) : read_member(in, to, max, n, err);
-}
-
-/* ---- archives ---- */
-
-/* A tar header has its own checksum. */
-static bool is_tar(const unsigned char *p, size_t n)
-{
-    unsigned sum = 0, said = 0, digits = 0;
-    if (n < 512)
-        return false;
-    for (unsigned i = 0; i < 512; ++i)
-        sum += i >= 148 && i < 156 ? ' ' : p[i];
-    for (unsigned i = 148; i < 156 && (p[i] == ' ' || (p[i] >= '0' && p[i] < '8')); ++i)
-        if (p[i] != ' ')
-            said = said * 8 + (p[i] - '0'), ++digits;
-    return digits > 0 && said == sum && p[0];
-}
-
-static const char *recognize_archive(const char *p, size_t n)
-{
-    if (n >= 4 && (!memcmp(p, "PK\3\4", 4) || !memcmp(p, "PK\5\6", 4)))
-        return "zip";
-    return is_tar((const unsigned char *)p, n) ? "tar" : NULL;
-}
-
-static la_ssize_t feed_archive(struct archive *a, void *user, const void **block)
-{
-    gx_input *in = user;
-    size_t n = in->n_block;
-    gx_error err = {0};
-    in->n_block = 0;
-    *block = in->block;
-    if (!n && read_file(in, in->block, READ_BYTES, &n, &err)) {
-        archive_set_error(a,
-                          err.status == GX_ECANCELLED ? EINTR
-                          : err.status == GX_ENOMEM   ? ENOMEM
-                          : err.status == GX_EINPUT   ? EILSEQ
-                                                      : EIO,
-                          "%s", err.text);
-        return -1;
-    }
-    return (la_ssize_t)n;
-}
-
-static la_int64_t seek_archive(struct archive *a, void *user, la_int64_t to, int from)
-{
-    const gx_input *in = user;
-    const off_t at = lseek(in->fd, to, from);
-    if (at < 0)
-        archive_set_error(a, EIO, "cannot read %s: %s", in->path, strerror(errno));
-    return at < 0 ? ARCHIVE_FATAL : at;
-}
-
-static gx_status fail_archive(gx_input *in, gx_error *err)
-{
-    const int code = archive_errno(in->archive);
-    const char *why = archive_error_string(in->archive);
-    if (code == ENOMEM)
-        return no_memory(in, err);
-    const bool fed =
-        code == EILSEQ && why && strstr(why, "damaged or truncated"); /* feed_archive's words, not EILSEQ's */
-    if (code == EIO || code == EINTR || fed)
-        return gx_fail(err,
-                       code == EIO     ? GX_EIO
-                       : code == EINTR ? GX_ECANCELLED
-                                       : GX_EINPUT,
-                       "%s", why ? why : "read error");
-    return damaged(in, "archive", why ? why : "unknown error", err);
-}
-
-/* The window's bytes are the first of an archive. */
-static gx_status start_archive(gx_input *in, gx_error *err)
-{
-    struct stat st;
-    in->archive_path = in->path;
-    in->archive = archive_read_new();
-    if (!in->archive || (!in->block && !(in->block = malloc(READ_BYTES))))
-        return no_memory(in, err);
-    memcpy(in->block, in->buf, in->end);
-    in->n_block = in->end;
-    if (!gx_input_is_packed(in) && fstat(in->fd, &st) == 0 && S_ISREG(st.st_mode) && lseek(in->fd, 0, SEEK_SET) == 0) {
-        in->raw_bytes -= in->end;
-        in->n_block = 0;
-        archive_read_set_seek_callback(in->archive, seek_archive); /* zip's list of members is at its end */
-    }
-    in->begin = in->end = 0;
-    in->eof = true;
-    archive_read_support_format_tar(in->archive);
-    archive_read_support_format_zip(in->archive);
-    archive_read_set_read_callback(in->archive, feed_archive);
-    archive_read_set_callback_data(in->archive, in);
-    return archive_read_open1(in->archive) == ARCHIVE_OK ? GX_OK : fail_archive(in, err);
-}
-
-static gx_status read_member(gx_input *in, char *to, size_t max, size_t *n, gx_error *err)
-{
-    gx_status st = ask_cancel(in, err);
-    la_ssize_t got;
-    if (st)
-        return st;
-    do
-        got = archive_read_data(in->archive, to, max);
-    while (got == ARCHIVE_RETRY);
-    *n = got < 0 ? 0 : (size_t)got;
-    return got < 0 ? fail_archive(in, err) : GX_OK;
+        return gx_input_read_file(in, to, max, n, err);
+    return z ? read_unpacked(in, z, to, max, n, err) : gx_archive_read(in, to, max, n, err);
 }
 
 static void close_archive(gx_input *in)
 {
-    archive_read_free(in->archive);
-    in->archive = NULL;
+    gx_archive_close(in);
     close_layer(&in->layers[1]);
 }
 
-/* Behind an archive's last member: read on,
- * so that the compressed stream is verified to its end. */
-static gx_status drain(gx_input *in, gx_error *err)
+gx_status gx_input_restart_file(gx_input *in, gx_error *err)
 {
-    gx_status st = GX_OK;
-    for (size_t n = 1; !st && n && gx_input_is_packed(in);)
-        st = read_file(in, in->block, READ_BYTES, &n, err);
-    return st;
+    struct gx_input_layer *l = &in->layers[0];
+    const bool packed = gx_input_is_packed(in);
+    close_layer(l);
+    if (in->is_ahead)
+        gx_unpack_ahead_end(in->ahead);
+    in->is_ahead = false;
+    in->is_again = true;
+    if (lseek(in->fd, 0, SEEK_SET) != 0)
+        return gx_fail(err, GX_EIO, "cannot read %s: %s", in->path, strerror(errno));
+    if (packed &&
+        ((!l->raw && !(l->raw = malloc(READ_BYTES))) || !(l->unpack = gx_unpack_open(in->compression, feed_file, in))))
+        return gx_input_no_memory(in, err);
+    return GX_OK;
 }
 
 /* ---- what is done to every byte ---- */
@@ -346,7 +247,7 @@ static gx_status reserve_window(gx_input *in, size_t room, gx_error *err)
 /* One read to the end of the window. */
 static gx_status append_block(gx_input *in, gx_error *err)
 {
-    gx_status st = ask_cancel(in, err);
+    gx_status st = gx_input_ask_cancel(in, err);
     size_t n = 0;
     if (st || (st = reserve_window(in, in->latin1 ? 3 * (size_t)READ_BYTES : (size_t)READ_BYTES, err)) ||
         (st = read_some(in, in->buf + in->end, READ_BYTES, &n, err)))
@@ -437,9 +338,9 @@ static gx_status sniff(gx_input *in, gx_error *err)
     if (again)
         return gx_fail(err, GX_EINPUT, "%s:1: it is compressed twice (%s in %s); unpack it once", in->path, again,
                        packed);
-    if ((archive = recognize_archive(in->buf, in->end)))
+    if ((archive = gx_archive_recognize(in->buf, in->end)))
         return in->members && !in->archive
-                   ? start_archive(in, err)
+                   ? gx_archive_open(in, err)
                    : gx_fail(err, GX_EINPUT, "%s:1: it is an archive (%s); unpack it first", in->path, archive);
     if (in->end >= 2 && (!memcmp(in->buf, "\xff\xfe", 2) || !memcmp(in->buf, "\xfe\xff", 2)))
         return gx_fail(err, GX_EINPUT, "%s:1: this is UTF-16; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)",
@@ -515,7 +416,7 @@ void gx_input_close(gx_input *in)
     close_layer(&in->layers[0]);
     if (in->is_ahead)
         gx_unpack_ahead_end(in->ahead);
-    in->is_ahead = false;
+    in->is_ahead = in->is_again = false;
     if (in->fd > STDIN_FILENO)
         close(in->fd);
     if (in->in_memory) {
@@ -525,42 +426,12 @@ void gx_input_close(gx_input *in)
     }
     in->failed.status = GX_OK;
     in->in_memory = false;
-    in->n_block = 0;
     in->fd = -1;
     in->begin = in->end = 0;
     in->eof = true;
 }
 
 /* ---- members ---- */
-
-static bool is_hidden(const char *name)
-{
-    for (; name; name = strchr(name, '/'), name = name ? name + 1 : NULL)
-        if (*name == '.')
-            return true;
-    return false;
-}
-
-/* The next entry that is to be read; *name is NULL after the last. */
-static gx_status next_entry(gx_input *in, const char **name, gx_error *err)
-{
-    struct archive_entry *entry;
-    *name = NULL;
-    for (;;) {
-        const int rc = archive_read_next_header(in->archive, &entry);
-        if (rc == ARCHIVE_EOF)
-            return drain(in, err);
-        if (rc == ARCHIVE_RETRY || rc < ARCHIVE_WARN) /* a second try skips the member whose header is damaged */
-            return fail_archive(in, err);
-        *name = archive_entry_pathname(entry);
-        if (!*name)
-            *name = archive_entry_pathname_utf8(entry);
-        while (*name && (!strncmp(*name, "./", 2) || **name == '/'))
-            *name += 1 + (**name == '.');
-        if (archive_entry_filetype(entry) == AE_IFREG && *name && **name && !is_hidden(*name))
-            return GX_OK;
-    }
-}
 
 gx_status gx_input_next_member(gx_input *in, const char **name, gx_error *err)
 {
@@ -569,15 +440,17 @@ gx_status gx_input_next_member(gx_input *in, const char **name, gx_error *err)
     in->eof = true;
     in->path = in->archive_path;
     in->line = 1; /* of the archive, which has no lines */
-    gx_status st = next_entry(in, name, err);
+    bool again;
+    gx_status st = gx_archive_next(in, name, &again, err);
     if (st || !*name) {
-        close_archive(in);
+        if (!again)
+            close_archive(in);
         return st;
     }
     const size_t n = strlen(in->archive_path);
     char *path = realloc(in->member, n + strlen(*name) + 2);
     if (!path)
-        return no_memory(in, err);
+        return gx_input_no_memory(in, err);
     in->member = path;
     stpcpy(stpcpy(stpcpy(path, in->archive_path), "/"), *name);
     in->path = path;
@@ -595,9 +468,8 @@ void gx_input_free(gx_input *in)
     free(in->buf);
     free(in->layers[0].raw);
     free(in->layers[1].raw);
-    free(in->block);
     free(in->member);
-    in->buf = in->layers[0].raw = in->layers[1].raw = in->block = in->member = NULL;
+    in->buf = in->layers[0].raw = in->layers[1].raw = in->member = NULL;
     in->cap = 0;
 }
 

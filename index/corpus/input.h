@@ -19,10 +19,12 @@
 #ifndef GX_INDEX_CORPUS_INPUT_H
 #define GX_INDEX_CORPUS_INPUT_H
 
-#include "engine/api/gpuidx.h"
+#include "index/corpus/notes.h"
 
 #define GX_INPUT_READ ((size_t)256 << 10) /* bytes asked of the system at once: they stay in the second-level cache */
 #define GX_INPUT_SLACK 64u                /* bytes behind end that a reader may load, but not use */
+
+typedef struct gx_archive gx_archive;
 
 typedef struct gx_input {
     char *buf;
@@ -45,6 +47,7 @@ typedef struct gx_input {
     bool members;               /* archives are read by their members; false: they are refused, unless binary */
     bool (*cancel)(void *user); /* called at every read; true: stop. May be NULL */
     void *user;
+    gx_notes *notes; /* of entries of archives that are no members; NULL: they are passed over without one */
 
     /* Set before an open by an owner whose threads decompress files ahead (unpack_ahead.h); NULL: none do. */
     struct gx_unpack_ahead *ahead;
@@ -61,11 +64,11 @@ typedef struct gx_input {
         char *raw;                /* compressed bytes */
         size_t n_raw;             /* bytes of the first block that the decompressor has not got yet */
     } layers[2];                  /* of the file, and of the archive's member */
-    struct archive *archive;      /* libarchive's reader, or NULL */
+    const char *compression;      /* of the open file, or of one before */
+    bool is_again;                /* the file is read again: its bytes are not counted */
+    struct gx_archive *archive;   /* archive.h; or NULL */
     const char *archive_path;
-    char *block;    /* bytes that the archive's reader has got */
-    size_t n_block; /* bytes of the first block that it has not got yet */
-    char *member;   /* path and name of the member */
+    char *member; /* path and name of the member */
 } gx_input;
 
 #define GX_INPUT_INIT ((gx_input){.max_record = SIZE_MAX / 4, .fd = -1})
@@ -75,7 +78,7 @@ typedef struct gx_input {
  * or an archive that is not asked for, or its compressed stream is broken. */
 gx_status gx_input_open(gx_input *in, const char *path, gx_error *err);
 
-/* Go to the next regular file in the archive whose name has no hidden part. *name, its path in the
+/* Go to the next member of the archive: a file without a hidden part in its name. *name, its path in the
  * archive, is NULL after the last. The string and in->path live until the next call. Statuses as of
  * gx_input_open; with in->archive NULL after an error, the rest of the archive is lost. */
 gx_status gx_input_next_member(gx_input *in, const char **name, gx_error *err);

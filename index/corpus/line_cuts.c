@@ -128,6 +128,7 @@ void gx_piece_parse(gx_source *reader, const char *path, gx_line_piece *p, bool 
     p->docs.numbered = numbered;
     p->n_errors = 0;
     reader->counts = (gx_source_counts){0};
+    reader->notes.n = 0;
     reader->in.bytes = reader->in.raw_bytes = reader->in.nul_bytes = reader->in.too_long = 0;
     gx_input_open_bytes(&reader->in, path, p->raw.p, p->raw.n, fresh);
     p->docs.raw = p->raw.p;
@@ -141,6 +142,8 @@ void gx_piece_parse(gx_source *reader, const char *path, gx_line_piece *p, bool 
     }
     p->no_memory = !memory;
     p->counts = gx_source_get_counts(reader);
+    p->notes.n = 0;
+    gx_notes_merge(&p->notes, &reader->notes, 0);
     p->docs.number = 0;
     p->lines = reader->in.line - 1;
     gx_input_close(&reader->in);
@@ -281,8 +284,9 @@ void gx_line_piece_free(gx_line_piece *p)
 
 /* ---- a piece's turn ---- */
 
-void gx_piece_add_counts(const gx_line_piece *p, gx_source *s)
+void gx_piece_add_counts(const gx_line_piece *p, uint64_t lines, gx_source *s)
 {
+    gx_notes_merge(&s->notes, &p->notes, lines);
     s->counts.empty += p->counts.empty;
     s->counts.latin1 += p->counts.latin1;
     s->counts.replaced += p->counts.replaced;
@@ -299,7 +303,7 @@ gx_status gx_line_cuts_begin(gx_line_cuts *c, gx_source *s, gx_line_piece *p, gx
     p->docs.number = s->plain_lines;
     if (c->plain)
         s->plain_lines += p->lines;
-    gx_piece_add_counts(p, s);
+    gx_piece_add_counts(p, c->lines, s);
     return p->no_memory ? gx_fail(err, GX_ENOMEM, "no memory to read %s", c->path) : GX_OK;
 }
 

@@ -29,6 +29,7 @@ typedef struct gx_line_piece {
     gx_doc_batch docs;
     size_t n_errors;         /* in the place of documents */
     gx_source_counts counts; /* of the piece alone */
+    gx_notes notes;
     uint64_t lines;
     bool no_memory;
 } gx_line_piece; /* all zero: empty */
@@ -75,8 +76,9 @@ gx_status gx_piece_error(const gx_line_piece *p, size_t i, const char *path, uin
 /* Put the place before the words of an error. */
 void gx_piece_add_place(const char *path, uint64_t line, gx_error *err);
 
-/* Add the piece's counts, but for documents and bad ones, to the source's. */
-void gx_piece_add_counts(const gx_line_piece *p, gx_source *s);
+/* Add the piece's counts, but for documents and bad ones, and its notes, to the source's. The piece's lines count from
+ * behind `lines` lines of the file. */
+void gx_piece_add_counts(const gx_line_piece *p, uint64_t lines, gx_source *s);
 
 /* Whether records of the format are lines; those of TREC. */
 bool gx_format_is_of_lines(gx_source_format f);

@@ -144,6 +144,7 @@ static bool start_piece(gx_pieces *c, gx_line_piece *p)
     p->of->base = p->of->n_files = 0;
     p->failed = (gx_error){0};
     p->counts = (gx_source_counts){0};
+    p->notes.n = 0;
     p->raw.n = p->lines = p->n_errors = 0;
     p->no_memory = false;
     return true;
@@ -455,6 +456,7 @@ static void read_files(gx_source *reader, gx_line_piece *p, const atomic_bool *s
     bool memory = true;
     reader->format = GX_SOURCE_FILES;
     reader->counts = (gx_source_counts){0};
+    reader->notes.n = 0;
     reader->in.bytes = reader->in.raw_bytes = reader->in.nul_bytes = reader->in.too_long = 0;
     p->docs.raw = p->raw.p;
     p->docs.n_raw = p->raw.n;
@@ -470,6 +472,7 @@ static void read_files(gx_source *reader, gx_line_piece *p, const atomic_bool *s
     reader->first = false;
     p->no_memory = !memory;
     p->counts = gx_source_get_counts(reader);
+    gx_notes_merge(&p->notes, &reader->notes, 0);
 }
 
 void gx_pieces_read(gx_pieces *c, uint32_t number, gx_line_piece *p, const atomic_bool *stop,
@@ -505,7 +508,7 @@ gx_status gx_pieces_begin(gx_pieces *c, gx_line_piece *p, gx_error *err)
     if (p->docs.numbered) /* a line in which the file fails has a number, too */
         s->plain_lines += p->of->kind == DOCUMENTS ? p->of->numbers : p->lines + (p->failed.status == GX_EINPUT);
     s->counts.files += p->of->n_files;
-    gx_piece_add_counts(p, s);
+    gx_piece_add_counts(p, p->of->file ? p->of->file->lines : 0, s);
     return p->no_memory ? gx_fail(err, GX_ENOMEM, "no memory to read %s", path) : GX_OK;
 }
 

@@ -564,6 +564,7 @@ gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, co
     s->in.max_record = s->opt.max_record ? s->opt.max_record : MAX_RECORD;
     s->in.latin1 = s->opt.latin1;
     s->in.members = true;
+    s->in.notes = &s->notes;
     s->in.cancel = s->opt.cancel;
     s->in.user = s->opt.user;
     st = gx_columns_parse(s, err);
@@ -573,6 +574,8 @@ gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, co
         st = gx_walk_open(&s->walk, paths, n, err);
     if (!st)
         st = gx_walk_total(paths, n, &s->raw_total, err);
+    if (!st)
+        gx_walk_set_notes(s->walk, &s->notes);
     if (st) {
         gx_source_close(s);
         return st;
@@ -645,6 +648,7 @@ gx_status gx_source_open_input(gx_source **out, gx_input *in, const gx_source_op
         return st;
     }
     gx_input_move(&s->in, in);
+    s->in.notes = &s->notes;
     s->format = opt->format;
     s->counts.files = 1;
     s->reading = s->first = true;
@@ -664,4 +668,12 @@ gx_source_counts gx_source_get_counts(const gx_source *s)
     if (s->walk)
         c.broken_links = gx_walk_broken_links(s->walk, &c.broken_link);
     return c;
+}
+
+bool gx_source_get_note(const gx_source *s, size_t i, gx_source_note *out)
+{
+    if (i >= s->notes.n)
+        return false;
+    *out = gx_notes_describe(&s->notes.list[i]);
+    return true;
 }

@@ -12,6 +12,7 @@
 
 #include "engine/status.h"
 #include "index/corpus/input.h"
+#include "index/corpus/notes.h"
 #include "index/corpus/source.h"
 #include "index/corpus/walk.h"
 
@@ -73,6 +74,7 @@ struct gx_source {
     gx_record rec;
     gx_source_document doc;
     gx_source_counts counts;
+    gx_notes notes;
     uint64_t raw_total;
 
     gx_scratch id, title, text;         /* for parts of a record that cannot stay in the window */

@@ -27,7 +27,9 @@ struct gx_walk {
     size_t cap, root_len;
     struct stat file; /* of the file that next gave last */
     uint64_t n_broken;
-    char *broken; /* the path of the first */
+    char *broken;    /* the path of the first */
+    gx_notes *notes; /* or NULL */
+    char *root;      /* the given directory's path, without links; NULL: not looked up yet */
     int depth;
     directory_level levels[MAX_DEPTH];
 };
@@ -42,9 +44,9 @@ static gx_status cannot(const char *what, const char *path, gx_error *err)
     return gx_fail(err, errno == ENOENT ? GX_ENOTFOUND : GX_EIO, "cannot %s %s: %s", what, path, strerror(errno));
 }
 
-static int visible(const struct dirent *e)
+static int is_no_dot(const struct dirent *e)
 {
-    return e->d_name[0] != '.';
+    return strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
 }
 
 static int by_bytes(const struct dirent **a, const struct dirent **b)
@@ -80,7 +82,7 @@ static gx_status push_directory(gx_walk *w, const struct stat *st, gx_error *err
         return gx_fail(err, GX_EIO, "cannot list %s: more than %d directories deep", w->path, MAX_DEPTH);
     directory_level *l = &w->levels[w->depth];
     *l = (directory_level){.path_len = strlen(w->path), .dev = st->st_dev, .ino = st->st_ino};
-    l->n = scandir(w->path, &l->names, visible, by_bytes);
+    l->n = scandir(w->path, &l->names, is_no_dot, by_bytes);
     if (l->n < 0)
         return cannot("list the directory", w->path, err);
     ++w->depth;
@@ -115,6 +117,8 @@ static gx_status next_path(gx_walk *w, gx_walk_file *file, gx_error *err)
     if (st)
         return st;
     w->root_len = strlen(path);
+    free(w->root);
+    w->root = NULL;
     return push_directory(w, &w->file, err);
 }
 
@@ -130,6 +134,25 @@ static gx_status pass_over(gx_walk *w, gx_error *err)
     return GX_OK;
 }
 
+/* Note w->path if it is a link that leads out of the given directory. */
+static gx_status look_at_link(gx_walk *w, const struct dirent *e, gx_error *err)
+{
+    struct stat link;
+    if (!w->notes || (e->d_type != DT_LNK && e->d_type != DT_UNKNOWN) || lstat(w->path, &link) != 0 ||
+        !S_ISLNK(link.st_mode))
+        return GX_OK;
+    if (!w->root && !(w->root = realpath(w->paths[w->at - 1], NULL)))
+        return errno == ENOMEM ? no_memory(err) : GX_OK;
+    char *to = realpath(w->path, NULL);
+    if (!to)
+        return errno == ENOMEM ? no_memory(err) : GX_OK;
+    const size_t n = strcmp(w->root, "/") == 0 ? 0 : strlen(w->root);
+    if (strncmp(to, w->root, n) != 0 || (to[n] != '/' && to[n] != 0))
+        gx_notes_add(w->notes, GX_NOTE_LINKS_OUTSIDE, NULL, 0, w->path, 0);
+    free(to);
+    return GX_OK;
+}
+
 /* The next entry of the innermost directory. */
 static gx_status next_entry(gx_walk *w, gx_walk_file *file, gx_error *err)
 {
@@ -138,9 +161,15 @@ static gx_status next_entry(gx_walk *w, gx_walk_file *file, gx_error *err)
         pop_directory(w);
         return GX_OK;
     }
-    const gx_status st = set_path(w, l->path_len, l->names[l->at]->d_name, err);
+    const struct dirent *const e = l->names[l->at];
+    gx_status st = set_path(w, l->path_len, e->d_name, err);
+    const bool hidden = e->d_name[0] == '.';
+    if (!st && hidden)
+        gx_notes_add(w->notes, GX_NOTE_HIDDEN_FILES, NULL, 0, w->path, 0);
+    else if (!st)
+        st = look_at_link(w, e, err);
     free(l->names[l->at++]);
-    if (st)
+    if (st || hidden)
         return st;
     if (stat(w->path, &w->file) != 0)
         return errno == ENOENT ? pass_over(w, err) : cannot("open", w->path, err);
@@ -152,6 +181,8 @@ static gx_status next_entry(gx_walk *w, gx_walk_file *file, gx_error *err)
         file->name += strspn(file->name, "/");
         file->input = w->at - 1;
         file->in_directory = true;
+    } else {
+        gx_notes_add(w->notes, GX_NOTE_SPECIAL_FILES, NULL, 0, w->path, 0);
     }
     return GX_OK;
 }
@@ -165,6 +196,11 @@ gx_status gx_walk_next(gx_walk *w, gx_walk_file *file, gx_error *err)
             return st;
     }
     return GX_OK;
+}
+
+void gx_walk_set_notes(gx_walk *w, gx_notes *notes)
+{
+    w->notes = notes;
 }
 
 gx_status gx_walk_open(gx_walk **out, const char *const *paths, size_t n, gx_error *err)
@@ -192,6 +228,7 @@ void gx_walk_close(gx_walk *w)
         pop_directory(w);
     free(w->path);
     free(w->broken);
+    free(w->root);
     free(w);
 }
 

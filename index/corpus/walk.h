@@ -3,7 +3,7 @@
 #ifndef GX_INDEX_CORPUS_WALK_H
 #define GX_INDEX_CORPUS_WALK_H
 
-#include "engine/api/gpuidx.h"
+#include "index/corpus/notes.h"
 
 typedef struct gx_walk gx_walk;
 
@@ -13,6 +13,9 @@ typedef struct gx_walk_file {
     size_t input;      /* the index of the given path from which the file comes */
     bool in_directory; /* the given path is a directory */
 } gx_walk_file;
+
+/* From now on hidden names, names that are no files, and links that lead out of their given directory are noted. */
+void gx_walk_set_notes(gx_walk *w, gx_notes *notes);
 
 /* Check that every path exists, and begin. The strings of paths must outlive the walk.
  * GX_ENOTFOUND, GX_EIO, GX_ENOMEM. */

@@ -9,6 +9,7 @@
 #include "engine/api/gpuidx_advanced.h"
 #include "tools/cli/attribute_list.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/corpus.h"
 #include "tools/cli/output.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
@@ -81,15 +82,6 @@ static void add_part(char *line, size_t room, uint64_t n, const char *what)
         snprintf(line + used, room - used, "%s%s %s", used ? ", " : "", show_count(n), what);
 }
 
-static void warn_of_broken_links(const gx_source_counts *in)
-{
-    if (in->broken_links == 1)
-        cli_warn("a symbolic link in the corpus leads nowhere, and was passed over: %s", in->broken_link);
-    else if (in->broken_links)
-        cli_warn("%s symbolic links in the corpus lead nowhere, and were passed over; the first is %s",
-                 show_count(in->broken_links), in->broken_link);
-}
-
 static void summarize(const build *b, const gx_source_counts *in, const gx_builder_counts *out,
                       const gx_index_stats *ix, double bits, double total)
 {
@@ -126,7 +118,7 @@ static void summarize(const build *b, const gx_source_counts *in, const gx_build
         cli_warn("--columns means nothing to %s", gx_source_format_name(in->format));
     if (cli_given(b->args, "fields") && in->files && in->format != GX_SOURCE_JSONL && in->format != GX_SOURCE_VECTORS)
         cli_warn("--fields means nothing to %s", gx_source_format_name(in->format));
-    warn_of_broken_links(in);
+    corpus_tell_notes(b->source);
     if (ix->n_docs == 0)
         cli_warn("the corpus holds no documents; the index is empty");
 }
@@ -145,6 +137,7 @@ static void print_json(const build *b, const gx_source_counts *in, const gx_buil
            ",\"replaced\":%" PRIu64 ",\"nul_bytes\":%" PRIu64 ",\"broken_links\":%" PRIu64,
            gx_source_format_name(in->format), in->files, in->bytes, out->text_bytes, b->skipped, out->duplicates,
            out->empty, out->dropped_tokens, in->replaced + out->replaced_bytes, in->nul_bytes, in->broken_links);
+    corpus_print_notes(b->source);
     printf(",\"seconds\":{\"total\":%.3f,\"read\":%.3f,\"analyse\":%.3f,\"invert\":%.3f,\"merge\":%.3f,\"lists\":%.3f,"
            "\"documents\":%.3f,\"order\":%.3f}}\n",
            total, b->read_seconds, out->seconds[GX_STAGE_ANALYSE], out->seconds[GX_STAGE_INVERT],
@@ -409,9 +402,11 @@ static const cli_flag flags[] = {
 
 static const cli_section sections[] = {
     {"Corpora",
-     "A corpus is a file, a directory (all files in it, in the order of their names; hidden ones are left out) or "
-     "`-`, standard input; several are read one after another. gzip, bzip2, xz and zstd are unpacked as they are "
-     "read. An archive, tar (also compressed) or zip, is read as a directory is.\n"
+     "A corpus is a file, a directory (all files in it, in the order of their names; hidden ones are left out; "
+     "symbolic links are followed, out of the directory too) or `-`, standard input; several are read one after "
+     "another. gzip, bzip2, xz and zstd are unpacked as they are read. An archive, tar (also compressed) or zip, is "
+     "read as a directory is, without its symbolic links and names with `..`; its hard links come last. What is passed "
+     "over is told and counted by kind.\n"
      "\n"
      "  jsonl     an object a line: id, _id or docid; title; text, contents\n"
      "            or content; or as --fields says\n"

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "engine/api/gpuidx_advanced.h"
+#include "tools/cli/corpus.h"
 #include "tools/cli/document_filter.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/search_flags.h"
@@ -209,6 +210,7 @@ static int run_adding(const cli_args *a, bool update)
         code = add_documents(&x);
         stop_no_more();
         progress_end(&x.bar);
+        corpus_tell_notes(x.source);
         if (x.skipped > MAX_REPORTS)
             cli_warn("%s bad documents were skipped; the first %d are shown", show_count(x.skipped), MAX_REPORTS);
     }
