@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# gpu.sh: what is to be run on a machine with a GPU: the tests that need one, whole; then, on a small set, the same
-# under compute-sanitizer, which must find nothing there and must find bugs that were put there on purpose.
+# gpu.sh: what is to be run on a machine with a GPU, and again on one with two: the tests that need one, whole;
+# then, on a small set, the same under compute-sanitizer, which must find nothing there and must find bugs that were
+# put there on purpose.
 #
 #   tests/gpu.sh DIR [test|sanitize|seeded]...    DIR holds the built test programs; all three by default
 #
 # GX_SANITIZER_CASES (150) says how many random cases the slow tools get, GX_WEIGHT_CASES (10000) how many
 # test_weights.
 set -uo pipefail
-(($#)) || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
+(($#)) || { sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2; }
 dir=$1; shift
 (($#)) || set -- test seeded sanitize
 failed=0
@@ -32,8 +33,13 @@ for part; do
     case $part in
     test)
         for t in device upload_cuda list_kernels merge_find bounds_cuda select_cuda sub_batch_cuda wah_cuda \
-            containers_cuda bitmap_columns_cuda bitmaps query; do
-            [[ -x $dir/test_$t ]] && check "test_$t" 0 "$dir/test_$t"
+            containers_cuda bitmap_columns_cuda bitmaps query replicas session residency approximate conditions \
+            filter facets_gpu changes service service_chunks query_bench wide; do
+            if [[ -x $dir/test_$t ]]; then
+                check "test_$t" 0 "$dir/test_$t"
+            else
+                say "none  test_$t: not in $dir"
+            fi
         done
         check "test_weights" 0 env GX_TEST_FILTER='*gpu' GX_TEST_CASES="${GX_WEIGHT_CASES:-10000}" \
             "$dir/test_weights" ;;
