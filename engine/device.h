@@ -8,6 +8,9 @@
 
 #include "engine/api/gpuidx_advanced.h" /* gx_device, gx_devices */
 
+#define GX_BUILT_WITHOUT_CUDA                                                                                          \
+    "this gpuidx was built without CUDA and cannot use a GPU; use the CPU engine, or build it where nvcc is installed"
+
 #ifdef __cplusplus
 extern "C" {
 #endif

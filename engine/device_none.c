@@ -3,8 +3,7 @@
 
 #include "engine/status.h"
 
-static const char *const text =
-    "this gpuidx was built without CUDA and cannot use a GPU; use the CPU engine, or build it where nvcc is installed";
+static const char *const text = GX_BUILT_WITHOUT_CUDA;
 
 gx_status gx_devices(gx_device **out, uint32_t *n, gx_error *err)
 {

@@ -31,8 +31,8 @@ static const gx_executor *find_ops(const char *name)
 
 static gx_status open_gpu(gx_engine *en, const gx_executor *ops, gx_error *err)
 {
-    if (!ops) /* this library was built without CUDA, which the function says */
-        return gx_device_use(en->opt.device, err);
+    if (!ops)
+        return gx_fail(err, GX_ENOGPU, "%s", GX_BUILT_WITHOUT_CUDA);
     const bool several = en->opt.n_devices > 1;
     const gx_status st = several ? gx_replicas_open(&en->state, ops, en->ix, &en->opt, err)
                                  : ops->state_open(&en->state, en->ix, &en->opt, err);
