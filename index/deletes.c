@@ -136,15 +136,17 @@ static gx_status bind_file(gx_deletes *d, const char *path, const char *bytes, c
     return GX_OK;
 }
 
-static gx_status read_file(char **out, const char *path, const gx_manifest_deletes *m, gx_error *err)
+static gx_status read_file(char **out, int dir_fd, const char *path, const gx_manifest_deletes *m, gx_error *err)
 {
     struct stat s;
     gx_status st = GX_OK;
     *out = NULL;
-    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const int fd = openat(dir_fd, gx_name_in(dir_fd, path), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return gx_fail(err, gx_status_of_errno(errno), "cannot open %s: %s", path, strerror(errno));
-    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) || (uint64_t)s.st_size != m->bytes)
+    if (fstat(fd, &s) != 0)
+        st = gx_fail(err, GX_EIO, "cannot look at %s: %s", path, strerror(errno));
+    else if (!S_ISREG(s.st_mode) || (uint64_t)s.st_size != m->bytes)
         st = gx_fail(err, GX_ECORRUPT, "%s: it has not the %llu bytes that the manifest says", path,
                      (unsigned long long)m->bytes);
     else if (!(*out = malloc((size_t)m->bytes + 1)))
@@ -157,14 +159,14 @@ static gx_status read_file(char **out, const char *path, const gx_manifest_delet
     return st;
 }
 
-gx_status gx_deletes_open(gx_deletes **out, const char *dir, const gx_manifest_deletes *m, const gx_index *ix,
-                          gx_error *err)
+gx_status gx_deletes_open(gx_deletes **out, int dir_fd, const char *dir, const gx_manifest_deletes *m,
+                          const gx_index *ix, gx_error *err)
 {
     char *path = gx_path_in(dir, m->file), *bytes = NULL;
     gx_deletes *d = alloc_deletes(ix);
     *out = NULL;
-    gx_status st =
-        path && d ? read_file(&bytes, path, m, err) : gx_fail(err, GX_ENOMEM, "no memory for the deletes of %s", dir);
+    gx_status st = path && d ? read_file(&bytes, dir_fd, path, m, err)
+                             : gx_fail(err, GX_ENOMEM, "no memory for the deletes of %s", dir);
     if (st == GX_OK)
         st = bind_file(d, path, bytes, m, ix, err);
     if (st == GX_OK)
@@ -176,8 +178,8 @@ gx_status gx_deletes_open(gx_deletes **out, const char *dir, const gx_manifest_d
     return st;
 }
 
-gx_status gx_deletes_write(const gx_deletes *d, const char *dir, const gx_index *ix, gx_manifest_deletes *m,
-                           gx_error *err)
+gx_status gx_deletes_write(const gx_deletes *d, const gx_place *place, const char *dir, const gx_index *ix,
+                           gx_manifest_deletes *m, gx_error *err)
 {
     deletes_head h = {.version = 1,
                       .n_docs = d->n_docs,
@@ -193,7 +195,7 @@ gx_status gx_deletes_write(const gx_deletes *d, const char *dir, const gx_index 
     const size_t words = n_words(d->n_docs), n_bytes = sizeof h + 8 * words + 8ull * h.n_entries;
     char *path = gx_path_in(dir, m->file), *bytes = malloc(n_bytes);
     gx_atomic_file f = GX_ATOMIC_FILE_INIT;
-    gx_status st = path && bytes ? gx_atomic_file_open(&f, path, GX_ATOMIC_FILE_SEEK, err)
+    gx_status st = path && bytes ? gx_atomic_file_open_in(&f, place, path, GX_ATOMIC_FILE_SEEK, err)
                                  : gx_fail(err, GX_ENOMEM, "no memory for the deletes of %s", dir);
     if (st == GX_OK) {
         char *terms = bytes + sizeof h + 8 * words, *counts = terms + 4ull * h.n_entries;
@@ -345,6 +347,30 @@ gx_status gx_deletes_make(gx_deletes **out, const gx_index *ix, const gx_deletes
         *out = d;
     else
         gx_deletes_close(d);
+    return st;
+}
+
+gx_status gx_deletes_check(const gx_deletes *d, const gx_index *ix, const char *file, gx_error *err)
+{
+    const size_t n = n_words(ix->n_docs);
+    uint64_t *gone = malloc((n + 1) * sizeof *gone);
+    gx_deletes *again = NULL;
+    gx_status st = gone ? GX_OK : gx_fail(err, GX_ENOMEM, "%s: no memory to check it", file);
+    for (size_t w = 0; w < n && gone; ++w)
+        gone[w] = ~d->live[w];
+    if (st == GX_OK)
+        st = gx_deletes_make(&again, ix, NULL, gone, err);
+    free(gone);
+    if (st != GX_OK)
+        return st;
+    for (uint32_t t = 0; t < ix->n_terms && st == GX_OK; ++t)
+        if (d->dfs[t] != again->dfs[t])
+            st = gx_fail(err, GX_ECORRUPT, "%s: %u of its documents hold term %u, not %u as it says", file,
+                         again->dfs[t], t, d->dfs[t]);
+    if (st == GX_OK && (d->n_tokens != again->n_tokens || d->n_postings != again->n_postings ||
+                        d->min_doc_len != again->min_doc_len || d->max_doc_len != again->max_doc_len))
+        st = gx_fail(err, GX_ECORRUPT, "%s: the lengths of its documents do not add up to what it says", file);
+    gx_deletes_close(again);
     return st;
 }
 

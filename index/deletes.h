@@ -25,20 +25,22 @@ typedef struct gx_deletes {
     uint32_t *dfs;                     /* [n_terms] deleted documents that hold the term */
 } gx_deletes;
 
-/* Read a file of deletes of the index, as the manifest names it. GX_ENOTFOUND, GX_EIO, GX_ECORRUPT,
- * GX_ENOMEM. */
-gx_status gx_deletes_open(gx_deletes **out, const char *dir, const gx_manifest_deletes *m, const gx_index *ix,
-                          gx_error *err);
+/* Read a file of deletes of the index, as the manifest names it, in folder dir, which dir_fd is. GX_ENOTFOUND, GX_EIO,
+ * GX_ECORRUPT, GX_ENOMEM. */
+gx_status gx_deletes_open(gx_deletes **out, int dir_fd, const char *dir, const gx_manifest_deletes *m,
+                          const gx_index *ix, gx_error *err);
+
+/* Whether its counts are those of its deleted documents, by the index's lists: GX_ECORRUPT, naming the file. GX_ENOMEM. */
+gx_status gx_deletes_check(const gx_deletes *d, const gx_index *ix, const char *file, gx_error *err);
 
 /* Delete documents: those of `words` (a bit a document) that are live in `old` (NULL: all are).
  * Walks the blocks of lists that can hold one of them. GX_ECORRUPT, GX_ENOMEM. */
 gx_status gx_deletes_make(gx_deletes **out, const gx_index *ix, const gx_deletes *old, const uint64_t *words,
                           gx_error *err);
 
-/* Write them to a new file m->file in dir and sync it; sets the rest of m. GX_EEXISTS, GX_EIO,
- * GX_ENOMEM. */
-gx_status gx_deletes_write(const gx_deletes *d, const char *dir, const gx_index *ix, gx_manifest_deletes *m,
-                           gx_error *err);
+/* Write them to a new file m->file in the place, folder dir; sets the rest of m. GX_EEXISTS, GX_EIO, GX_ENOMEM. */
+gx_status gx_deletes_write(const gx_deletes *d, const gx_place *place, const char *dir, const gx_index *ix,
+                           gx_manifest_deletes *m, gx_error *err);
 
 gx_deletes *gx_deletes_share(gx_deletes *d);
 void gx_deletes_close(gx_deletes *d); /* accepts NULL */

@@ -119,6 +119,11 @@ typedef struct gx_list {
 /* Open and verify a file at exactly this level, or a collection's folder. */
 gx_status gx_index_open_at(gx_index **out, const char *path, gx_check level, gx_load load, gx_error *err);
 
+/* The same of a file in the folder dir_fd, whose last name path has (AT_FDCWD: by its path), and of a folder, a
+ * collection, that is open. */
+gx_status gx_index_open_in(gx_index **out, int dir_fd, const char *path, gx_check level, gx_load load, gx_error *err);
+gx_status gx_index_open_folder(gx_index **out, int dir_fd, const char *path, gx_check level, gx_error *err);
+
 /* One holder more, who closes it too. */
 gx_index *gx_index_share(gx_index *ix);
 

@@ -116,6 +116,31 @@ static void read_part(reading *r, const json_t *o, gx_manifest_part *p)
     p->deletes.n_tokens = read_number(r, d, "tokens", p->n_tokens);
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Each part has a file of its own. */
+static void check_names(reading *r, const gx_manifest *m)
+{
+    const char **names = malloc((m->n_parts + 1ull) * sizeof *names);
+    char what[GX_MAX_PART_NAME + 64];
+    if (!names) {
+        r->st = gx_fail(r->err, GX_ENOMEM, "%s: no memory for %u names", r->path, m->n_parts);
+        return;
+    }
+    for (uint32_t i = 0; i < m->n_parts; ++i)
+        names[i] = m->parts[i].file;
+    qsort(names, m->n_parts, sizeof *names, by_name);
+    for (uint32_t i = 1; i < m->n_parts; ++i)
+        if (strcmp(names[i - 1], names[i]) == 0) {
+            snprintf(what, sizeof what, "it names the part %s twice", names[i]);
+            refuse(r, what);
+        }
+    free(names);
+}
+
 static void read_object(reading *r, const json_t *root, gx_manifest *m)
 {
     const json_t *parts = json_object_get(root, "parts");
@@ -133,6 +158,8 @@ static void read_object(reading *r, const json_t *root, gx_manifest *m)
     }
     for (m->n_parts = 0; r->st == GX_OK && m->n_parts < n; ++m->n_parts)
         read_part(r, json_array_get(parts, m->n_parts), &m->parts[m->n_parts]);
+    if (r->st == GX_OK)
+        check_names(r, m);
 }
 
 static gx_status parse(gx_manifest *out, const char *path, const char *text, size_t n, gx_error *err)
@@ -154,6 +181,7 @@ static gx_status parse(gx_manifest *out, const char *path, const char *text, siz
                    ? gx_fail(err, GX_ENOMEM, "%s: no memory to read it", path)
                    : gx_fail(err, GX_ECORRUPT, "%s: it is no JSON: %s", path, why.text);
     read_object(&r, root, &m);
+    m.checksum = XXH3_64bits(text + HEAD_BYTES, n - HEAD_BYTES);
     json_decref(root);
     if (r.st == GX_OK)
         *out = m;
@@ -162,7 +190,20 @@ static gx_status parse(gx_manifest *out, const char *path, const char *text, siz
     return r.st;
 }
 
-gx_status gx_manifest_read(gx_manifest *out, const char *dir, gx_error *err)
+static gx_status open_failed(const char *dir, const char *path, int e, gx_error *err)
+{
+    struct stat s;
+    if (e != ENOENT && e != ENOTDIR)
+        return gx_fail(err, GX_EIO, "cannot open %s: %s", path, strerror(e));
+    if (stat(dir, &s) != 0)
+        return gx_fail(err, gx_status_of_errno(errno), "cannot open %s: %s", dir, strerror(errno));
+    return gx_fail(err, GX_ENOTFOUND,
+                   S_ISDIR(s.st_mode) ? "%s is a folder without a %s: it is no collection (gpuidx collect makes one)"
+                                      : "%s is a file, and no collection with a %s (gpuidx collect makes one)",
+                   dir, GX_MANIFEST_NAME);
+}
+
+gx_status gx_manifest_read(gx_manifest *out, int dir_fd, const char *dir, gx_error *err)
 {
     *out = (gx_manifest){0};
     char *path = gx_path_in(dir, GX_MANIFEST_NAME), *text = NULL;
@@ -170,13 +211,12 @@ gx_status gx_manifest_read(gx_manifest *out, const char *dir, gx_error *err)
         return gx_fail(err, GX_ENOMEM, "out of memory");
     struct stat s;
     gx_status st = GX_OK;
-    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const int fd = openat(dir_fd, gx_name_in(dir_fd, path), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
-        st = errno == ENOENT ? gx_fail(err, GX_ENOTFOUND,
-                                       "%s is a folder without a %s: it is no collection (gpuidx collect makes one)",
-                                       dir, GX_MANIFEST_NAME)
-                             : gx_fail(err, GX_EIO, "cannot open %s: %s", path, strerror(errno));
-    else if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) || s.st_size > MAX_BYTES)
+        st = open_failed(dir, path, errno, err);
+    else if (fstat(fd, &s) != 0)
+        st = gx_fail(err, GX_EIO, "cannot look at %s: %s", path, strerror(errno));
+    else if (!S_ISREG(s.st_mode) || s.st_size > MAX_BYTES)
         st = gx_fail(err, GX_ECORRUPT, "%s: this is no manifest of a collection", path);
     else if (!(text = malloc((size_t)s.st_size + 1)))
         st = gx_fail(err, GX_ENOMEM, "%s: no memory to read it", path);
@@ -189,6 +229,17 @@ gx_status gx_manifest_read(gx_manifest *out, const char *dir, gx_error *err)
     free(text);
     free(path);
     return st;
+}
+
+bool gx_manifest_is_last(const gx_manifest *m, int dir_fd)
+{
+    char head[HEAD_BYTES], want[HEAD_BYTES + 1];
+    const int fd = openat(dir_fd, GX_MANIFEST_NAME, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const bool read = fd >= 0 && gx_pread_all(fd, head, sizeof head, 0) == 0;
+    if (fd >= 0)
+        close(fd);
+    snprintf(want, sizeof want, HEAD "%016" PRIx64 "\n", m->checksum);
+    return read && memcmp(head, want, sizeof head) == 0;
 }
 
 /* ---- writing ---- */
@@ -235,21 +286,37 @@ static char *make_text(const gx_manifest *m)
     return text;
 }
 
-gx_status gx_manifest_write(const gx_manifest *m, const char *dir, bool replace, gx_error *err)
+/* What the manifest names is on disk before it has its name. */
+static gx_status sync_files(const gx_place *place, const char *dir, gx_error *err)
 {
+    int e = place->unsynced ? gx_unsynced_sync(place->unsynced) : 0;
+    if (!e && place->unsynced)
+        e = gx_fsync(place->dir_fd);
+    return e ? gx_fail(err, GX_EIO, "cannot write the files of %s to disk: %s", dir, strerror(e)) : GX_OK;
+}
+
+gx_status gx_manifest_write(gx_manifest *m, const gx_place *place, const char *dir, bool replace, bool *placed,
+                            gx_error *err)
+{
+    const gx_place own = {place->dir_fd, place->like, NULL};
     char *path = gx_path_in(dir, GX_MANIFEST_NAME), *text = make_text(m);
     gx_atomic_file f = GX_ATOMIC_FILE_INIT;
-    gx_status st = path && text
-                       ? gx_atomic_file_open(&f, path, GX_ATOMIC_FILE_SEEK | (replace ? GX_ATOMIC_FILE_FORCE : 0), err)
-                       : gx_fail(err, GX_ENOMEM, "no memory for the manifest of %s", dir);
+    gx_status st = path && text ? gx_atomic_file_open_in(&f, &own, path, replace ? GX_ATOMIC_FILE_FORCE : 0, err)
+                                : gx_fail(err, GX_ENOMEM, "no memory for the manifest of %s", dir);
     if (st == GX_OK)
         st = gx_atomic_file_stream(&f, err);
     if (st == GX_OK) {
-        fprintf(f.file, HEAD "%016" PRIx64 "\n%s", (uint64_t)XXH3_64bits(text, strlen(text)), text);
-        st = gx_atomic_file_sync(&f, err);
+        m->checksum = XXH3_64bits(text, strlen(text));
+        fprintf(f.file, HEAD "%016" PRIx64 "\n%s", m->checksum, text);
+        fflush(f.file); /* now, so that one step of the file system's journal has it and what sync_files syncs */
+        (void)sync_file_range(f.fd, 0, 0, SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+        st = sync_files(place, dir, err);
     }
     if (st == GX_OK)
+        st = gx_atomic_file_sync(&f, err);
+    if (st == GX_OK)
         st = gx_atomic_file_commit(&f, err);
+    *placed = f.committed;
     gx_atomic_file_close(&f);
     free(text);
     free(path);

@@ -16,6 +16,7 @@ typedef struct gx_parts {
     uint32_t n; /* at least 1 */
     gx_part *parts;
     uint64_t commit;
+    uint64_t checksum; /* of the commit's manifest */
     uint8_t uuid[16];
     struct gx_lexicon_of_parts *lexicon; /* made at first use; thread-safe */
 } gx_parts;

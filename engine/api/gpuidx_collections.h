@@ -31,13 +31,20 @@ extern "C" {
  * takes a wide one. What makes one file of all its documents refuses it with GX_EUSAGE (GX_MERGE_ALL, GX_JOIN_ALWAYS,
  * gx_index_rewrite, exports but that of attributes). */
 
-/* Make a collection of n index files at folder path, which is created. Their documents are in the
+/* Make a collection of n index files, or a copy of the last commit of one collection, at folder path, which is created. Their documents are in the
  * order of the files. The files get a second name in the folder (a hard link), or are copied where
- * it lies on another file system; as ever, they must not be written into. GX_EUSAGE (no file; files
+ * it lies on another file system; as ever, they must not be written into. A copy may be made while others search and change the collection, and is one commit. GX_EUSAGE (no file; files
  * that differ in analyzer, block length, attributes, in storing texts or in holding impacts; an
  * external id in two of them), GX_EEXISTS (the folder exists), GX_ENOTFOUND, GX_EIO, GX_ECORRUPT
  * (one is damaged), GX_ENOMEM; then there is no folder. */
 GX_API gx_status gx_collect(const char *path, const char *const *files, size_t n, gx_error *err);
+
+/* Make a collection without documents at folder path, to which documents are added as a builder with these options would
+ * take them (path, source, force and duplicates count for nothing; NULL: the defaults). *made: it was made. Where there is
+ * one already it stays as it is, if documents are taken alike there, and with opt NULL in any case. GX_EUSAGE (they are
+ * not: another analyzer, other attributes, another block length, in storing titles or texts; vectors), GX_EEXISTS (path
+ * is no collection), statuses of gx_builder_open and gx_index_open. */
+GX_API gx_status gx_collection_create(const char *path, const gx_builder_options *opt, bool *made, gx_error *err);
 
 /* Open the last commit of the collection that old is a commit of, with the parts that both have
  * shared. *out is NULL, and the status GX_OK, where old is the last commit or is no collection. It
@@ -107,15 +114,17 @@ typedef struct gx_collection gx_collection;
 
 typedef struct gx_collection_options {
     size_t size;
-    uint64_t memory;            /* bytes for the inversion, as gx_builder_options.memory; 0: 512 MiB */
-    uint32_t threads;           /* of a build, as gx_builder_options.threads, and of a merge's lists */
-    gx_check check;             /* of the files that are opened; default GX_CHECK_STRUCTURE */
-    bool (*cancel)(void *user); /* called now and then during a merge; true: stop, GX_ECANCELLED. May be NULL */
+    uint64_t memory;  /* bytes for the inversion, as gx_builder_options.memory; 0: 512 MiB */
+    uint32_t threads; /* of a build, as gx_builder_options.threads, and of a merge's lists */
+    gx_check check;   /* of the files that are opened; default GX_CHECK_STRUCTURE */
+    /* Called now and then during a merge, and while the lock is waited for; true: stop, GX_ECANCELLED. May be NULL. */
+    bool (*cancel)(void *user);
     void *user;
+    double wait; /* seconds to wait for the lock while another process has it; 0: none, INFINITY: as long as it takes */
 } gx_collection_options;
 #define GX_COLLECTION_OPTIONS                                                                                          \
     {                                                                                                                  \
-        sizeof(gx_collection_options), 0, 0, GX_CHECK_STRUCTURE, NULL, NULL                                            \
+        sizeof(gx_collection_options), 0, 0, GX_CHECK_STRUCTURE, NULL, NULL, 0                                         \
     }
 GX_API void gx_collection_options_init(gx_collection_options *o, size_t size);
 

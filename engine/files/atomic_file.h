@@ -23,30 +23,63 @@
 #ifndef GX_ENGINE_FILES_ATOMIC_FILE_H
 #define GX_ENGINE_FILES_ATOMIC_FILE_H
 
+#include <fcntl.h>
 #include <stdio.h>
 
 #include "engine/api/gpuidx.h"
 
 typedef struct gx_atomic_file {
-    char *path;      /* as the caller named it; for messages */
-    char *target;    /* the path after its links have been followed; NULL: written through */
-    char *dir;       /* target's directory */
-    char *temporary; /* a name that the file has before its own; NULL: none */
-    FILE *file;      /* NULL until gx_atomic_file_stream; sync reports the stream's write errors */
-    char *buffer;    /* the stream's */
-    int fd, dir_fd;  /* -1: not open */
+    char *path;                   /* as the caller named it; for messages */
+    char *target;                 /* the path after its links have been followed; NULL: written through */
+    char *dir;                    /* target's directory */
+    char *temporary;              /* a name that the file has before its own; NULL: none */
+    const struct gx_place *place; /* NULL: the path alone says where it goes */
+    FILE *file;                   /* NULL until gx_atomic_file_stream; sync reports the stream's write errors */
+    char *buffer;                 /* the stream's */
+    int fd, dir_fd;               /* -1: not open */
+    int at;                       /* what the file's names are looked up in: place's folder, or AT_FDCWD */
     bool force, committed;
 } gx_atomic_file;
-#define GX_ATOMIC_FILE_INIT ((gx_atomic_file){.fd = -1, .dir_fd = -1})
+#define GX_ATOMIC_FILE_INIT ((gx_atomic_file){.fd = -1, .dir_fd = -1, .at = AT_FDCWD})
 
 enum {
-    GX_ATOMIC_FILE_FORCE = 1, /* replace a file */
-    GX_ATOMIC_FILE_SEEK = 2,  /* a regular file only */
+    GX_ATOMIC_FILE_FORCE = 1,   /* replace a file */
+    GX_ATOMIC_FILE_SEEK = 2,    /* a regular file only */
+    GX_ATOMIC_FILE_UNNAMED = 4, /* the file never gets a name: of path the directory alone counts, and
+                                 * what stands at path is not looked at. No commit */
 };
+
+/* Files that are written, but not yet synced. Their owner syncs all of them at once, which takes
+ * about as long as to sync one. */
+typedef struct gx_unsynced {
+    uint32_t n;
+    int fds[16]; /* [n] */
+} gx_unsynced;
+
+/* Sync all that have a name still, and forget them. Returns 0 or the errno of the first failure. */
+int gx_unsynced_sync(gx_unsynced *u);
+void gx_unsynced_forget(gx_unsynced *u);
+
+/* A folder that the caller has open. A file goes there even where the folder has been moved since,
+ * or another one stands at its path. The struct must outlive the files. */
+typedef struct gx_place {
+    int dir_fd;
+    /* The name of a file there: a new file gets its owner, group and mode, as far as the process may
+     * give them. NULL: those of any new file of the process. */
+    const char *like;
+    /* Where files go that gx_atomic_file_sync has not synced and gx_atomic_file_commit has named; the
+     * directory is not synced either. NULL: both are. */
+    gx_unsynced *unsynced;
+} gx_place;
 
 /* Create the file next to path, which is copied; "-" is standard output. GX_EEXISTS, GX_ENOTFOUND
  * (no such directory, or a link to nothing), GX_EIO, GX_ENOMEM. */
 gx_status gx_atomic_file_open(gx_atomic_file *o, const char *path, unsigned flags, gx_error *err);
+
+/* The same for a file in a place, "FOLDER/NAME" in messages; a link of that name is not followed.
+ * place NULL: as gx_atomic_file_open. */
+gx_status gx_atomic_file_open_in(gx_atomic_file *o, const gx_place *place, const char *path, unsigned flags,
+                                 gx_error *err);
 
 /* Open the stream. GX_ENOMEM. */
 gx_status gx_atomic_file_stream(gx_atomic_file *o, gx_error *err);

@@ -56,11 +56,17 @@ void gx_temporary_names_unlink(void)
     }
 }
 
-void gx_temporary_name_drop(char *name)
+const char *gx_name_in(int dir_fd, const char *path)
+{
+    const char *slash = dir_fd == AT_FDCWD ? NULL : strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+void gx_temporary_name_drop(int dir_fd, char *name)
 {
     const int e = errno;
     if (name) {
-        unlink(name);
+        unlinkat(dir_fd, gx_name_in(dir_fd, name), 0);
         strike(name);
     }
     errno = e;
@@ -87,11 +93,11 @@ static char *make_name(const char *dir)
 
 /* ---- creating ---- */
 
-static int open_again(const char *path, int flags, mode_t mode)
+static int open_again(int dir_fd, const char *path, int flags, mode_t mode)
 {
     int fd;
     do
-        fd = open(path, flags, mode);
+        fd = openat(dir_fd, path, flags, mode);
     while (fd < 0 && errno == EINTR);
     return fd;
 }
@@ -106,12 +112,12 @@ static bool keep_from_sweeps(int fd)
     return fstat(fd, &st) == 0 && st.st_nlink > 0;
 }
 
-static int open_named(const char *dir, char **name)
+static int open_named(int dir_fd, const char *dir, char **name)
 {
     for (int attempt = 0; attempt < MAX_ATTEMPTS; ++attempt) {
         if (!(*name = make_name(dir)))
             return -1;
-        const int fd = open_again(*name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        const int fd = open_again(dir_fd, gx_name_in(dir_fd, *name), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0 && keep_from_sweeps(fd))
             return fd;
         const int e = fd < 0 ? errno : EEXIST;
@@ -120,7 +126,7 @@ static int open_named(const char *dir, char **name)
         if (e == EEXIST)
             strike(*name);
         else
-            gx_temporary_name_drop(*name);
+            gx_temporary_name_drop(dir_fd, *name);
         *name = NULL;
         errno = e;
         if (e != EEXIST)
@@ -131,54 +137,55 @@ static int open_named(const char *dir, char **name)
 
 /* Create a file without a name. On a file system without O_TMPFILE, return -1 with errno
  * EOPNOTSUPP. */
-static int open_unnamed(const char *dir)
+static int open_unnamed(int dir_fd, const char *dir)
 {
 #ifdef O_TMPFILE
-    const int fd = open_again(dir, O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
+    const int fd = open_again(dir_fd, dir_fd == AT_FDCWD ? dir : ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
     if (fd < 0 && (errno == EISDIR || errno == EINVAL))
         errno = EOPNOTSUPP;
     return fd;
 #else
+    (void)dir_fd;
     (void)dir;
     errno = EOPNOTSUPP;
     return -1;
 #endif
 }
 
-int gx_temporary_file_open_nameable(const char *dir, char **name)
+int gx_temporary_file_open_nameable(int dir_fd, const char *dir, char **name)
 {
     *name = NULL;
-    const int fd = access("/proc/self/fd", F_OK) == 0 ? open_unnamed(dir) : (errno = EOPNOTSUPP, -1);
-    return fd >= 0 || errno != EOPNOTSUPP ? fd : open_named(dir, name);
+    const int fd = access("/proc/self/fd", F_OK) == 0 ? open_unnamed(dir_fd, dir) : (errno = EOPNOTSUPP, -1);
+    return fd >= 0 || errno != EOPNOTSUPP ? fd : open_named(dir_fd, dir, name);
 }
 
 int gx_temporary_file_open(const char *dir)
 {
     char *name = NULL;
-    int fd = open_unnamed(dir);
+    int fd = open_unnamed(AT_FDCWD, dir);
     if (fd < 0 && errno == EOPNOTSUPP)
-        fd = open_named(dir, &name);
-    gx_temporary_name_drop(name);
+        fd = open_named(AT_FDCWD, dir, &name);
+    gx_temporary_name_drop(AT_FDCWD, name);
     return fd;
 }
 
 /* ---- names for files that have none ---- */
 
-int gx_temporary_file_link_as(int fd, const char *path)
+int gx_temporary_file_link_as(int fd, int dir_fd, const char *path)
 {
     char fd_path[64];
     snprintf(fd_path, sizeof fd_path, "/proc/self/fd/%d", fd);
-    return linkat(AT_FDCWD, fd_path, AT_FDCWD, path, AT_SYMLINK_FOLLOW) ? errno : 0;
+    return linkat(AT_FDCWD, fd_path, dir_fd, gx_name_in(dir_fd, path), AT_SYMLINK_FOLLOW) ? errno : 0;
 }
 
-int gx_temporary_file_link(int fd, const char *dir, char **name)
+int gx_temporary_file_link(int fd, int dir_fd, const char *dir, char **name)
 {
     int e = EEXIST;
     flock(fd, LOCK_EX | LOCK_NB); /* no other process knows the file yet */
     for (int attempt = 0; e == EEXIST && attempt < MAX_ATTEMPTS; ++attempt) {
         if (!(*name = make_name(dir)))
             return errno;
-        if ((e = gx_temporary_file_link_as(fd, *name)) != 0) {
+        if ((e = gx_temporary_file_link_as(fd, dir_fd, *name)) != 0) {
             strike(*name);
             *name = NULL;
         }
@@ -211,10 +218,12 @@ static void sweep_one(int dir, const char *name)
     close(fd);
 }
 
-void gx_temporary_files_sweep(const char *dir)
+void gx_temporary_files_sweep(int dir_fd, const char *dir)
 {
-    const int e = errno;
-    DIR *d = opendir(dir);
+    const int e = errno, fd = openat(dir_fd, dir_fd == AT_FDCWD ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+    if (fd >= 0 && !d)
+        close(fd);
     for (struct dirent *entry; d && (entry = readdir(d));)
         if (is_temporary_name(entry->d_name))
             sweep_one(dirfd(d), entry->d_name);

@@ -17,6 +17,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Where a function takes dir_fd and a path, dir_fd is that of the path's directory, which may have
+ * been moved since: then the path is for messages, and the name alone is looked up there. AT_FDCWD:
+ * the path says it. */
+
+/* What openat and its like take with dir_fd: the path's last name, or with AT_FDCWD the path. */
+const char *gx_name_in(int dir_fd, const char *path);
+
 /* Create a file without a name in directory dir, for reading and writing. Returns its descriptor,
  * or -1 and errno. */
 int gx_temporary_file_open(const char *dir);
@@ -24,22 +31,22 @@ int gx_temporary_file_open(const char *dir);
 /* Create a file that linkat can give a name later. If the file system has files without a name,
  * *name is NULL. Else the file gets a random name, which is stored in *name; it goes to
  * gx_temporary_name_drop. Returns the descriptor, or -1 and errno. */
-int gx_temporary_file_open_nameable(const char *dir, char **name);
+int gx_temporary_file_open_nameable(int dir_fd, const char *dir, char **name);
 
 /* Give the file fd, which has no name, a random name in directory dir, stored in *name. Returns 0
  * or the errno. */
-int gx_temporary_file_link(int fd, const char *dir, char **name);
+int gx_temporary_file_link(int fd, int dir_fd, const char *dir, char **name);
 
 /* Give the file fd, which has no name, the name path. EEXIST: there is one. Returns 0 or the
  * errno. */
-int gx_temporary_file_link_as(int fd, const char *path);
+int gx_temporary_file_link_as(int fd, int dir_fd, const char *path);
 
 /* Unlink the file called name, unless it was renamed, and free the name. name may be NULL. errno
  * stays as it is. */
-void gx_temporary_name_drop(char *name);
+void gx_temporary_name_drop(int dir_fd, char *name);
 
 /* Remove the temporary files in directory dir that belong to this user and to no living process. */
-void gx_temporary_files_sweep(const char *dir);
+void gx_temporary_files_sweep(int dir_fd, const char *dir);
 
 /* The directory that path lies in; the caller frees the string. NULL: no memory. */
 char *gx_directory_of(const char *path);

@@ -17,14 +17,17 @@
 /* Calls f for each entry of dir, without . and .., and sums up nothing. */
 typedef void entry_fn(int dir_fd, const char *name, const void *user);
 
-static void for_each_entry(const char *dir, entry_fn *f, const void *user)
+static void for_each_entry(int dir_fd, entry_fn *f, const void *user)
 {
-    DIR *d = opendir(dir);
+    const int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+    if (fd >= 0 && !d)
+        close(fd);
     if (!d)
         return;
     for (const struct dirent *e; (e = readdir(d));)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            f(dirfd(d), e->d_name, user);
+            f(dir_fd, e->d_name, user);
     closedir(d);
 }
 
@@ -34,20 +37,76 @@ static bool ends_with(const char *name, const char *end)
     return n > m && strcmp(name + n - m, end) == 0;
 }
 
+/* Behind six digits or more; NULL: there are not so many. */
+static const char *skip_number(const char *s)
+{
+    const size_t n = strspn(s, "0123456789");
+    return n >= 6 ? s + n : NULL;
+}
+
+/* "part-NNNNNN.gx" or "part-NNNNNN.CCCCCC.del", as a writer calls its files. */
+static bool is_name_of_writer(const char *name)
+{
+    const char *end = strncmp(name, "part-", 5) == 0 ? skip_number(name + 5) : NULL;
+    if (!end || strcmp(end, ".gx") == 0)
+        return end != NULL;
+    end = *end == '.' ? skip_number(end + 1) : NULL;
+    return end && strcmp(end, ".del") == 0;
+}
+
+/* The names of a manifest's files, sorted. */
+typedef struct name_list {
+    const char **names; /* [n] */
+    uint32_t n;
+} name_list;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool list_names(name_list *l, const gx_manifest *m)
+{
+    *l = (name_list){malloc((2ull * m->n_parts + 1) * sizeof *l->names), 0};
+    for (uint32_t i = 0; l->names && i < m->n_parts; ++i) {
+        l->names[l->n++] = m->parts[i].file;
+        if (m->parts[i].deletes.file[0])
+            l->names[l->n++] = m->parts[i].deletes.file;
+    }
+    if (l->names)
+        qsort(l->names, l->n, sizeof *l->names, by_name);
+    return l->names != NULL;
+}
+
+static bool has_entry(const name_list *l, const char *name)
+{
+    return bsearch(&name, l->names, l->n, sizeof *l->names, by_name) != NULL;
+}
+
 static void remove_unless_named(int dir_fd, const char *name, const void *user)
 {
-    const gx_manifest *m = user;
-    bool named = strncmp(name, "part-", 5) != 0 || !(ends_with(name, ".gx") || ends_with(name, ".del"));
-    for (uint32_t i = 0; !named && i < m->n_parts; ++i)
-        named = strcmp(name, m->parts[i].file) == 0 || strcmp(name, m->parts[i].deletes.file) == 0;
-    if (!named)
+    if (is_name_of_writer(name) && !has_entry(user, name))
         unlinkat(dir_fd, name, 0);
 }
 
-void gx_sweep_folder(const char *dir, const gx_manifest *m)
+void gx_sweep_folder(int dir_fd, const gx_manifest *m)
 {
-    for_each_entry(dir, remove_unless_named, m);
-    gx_temporary_files_sweep(dir);
+    name_list named;
+    if (list_names(&named, m))
+        for_each_entry(dir_fd, remove_unless_named, &named);
+    free(named.names);
+    gx_temporary_files_sweep(dir_fd, ".");
+}
+
+bool gx_remove_old_files(int dir_fd, const gx_manifest *old, const gx_manifest *now)
+{
+    name_list named, olds = {NULL, 0};
+    const bool listed = list_names(&named, now) && list_names(&olds, old);
+    for (uint32_t i = 0; listed && i < olds.n; ++i)
+        remove_unless_named(dir_fd, olds.names[i], &named);
+    free(named.names);
+    free(olds.names);
+    return listed;
 }
 
 static void remove_entry(int dir_fd, const char *name, const void *user)
@@ -58,8 +117,11 @@ static void remove_entry(int dir_fd, const char *name, const void *user)
 
 void gx_remove_folder(const char *dir)
 {
-    const int e = errno;
-    for_each_entry(dir, remove_entry, NULL);
+    const int e = errno, fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        for_each_entry(fd, remove_entry, NULL);
+        close(fd);
+    }
     rmdir(dir);
     errno = e;
 }
@@ -86,8 +148,7 @@ static void look_at_entry(int dir_fd, const char *name, const void *user)
 {
     contents *c = (contents *)(uintptr_t)user;
     (void)dir_fd;
-    const bool ours = strcmp(name, GX_MANIFEST_NAME) == 0 ||
-                      (strncmp(name, "part-", 5) == 0 && ends_with(name, ".gx")) ||
+    const bool ours = strcmp(name, GX_MANIFEST_NAME) == 0 || is_name_of_writer(name) ||
                       (strncmp(name, ".gpuidx-", 8) == 0 && ends_with(name, ".tmp"));
     c->foreign = c->foreign || !ours;
 }
@@ -104,7 +165,7 @@ static void sweep_aside(int dir_fd, const char *name, const void *user)
         return;
     char *path = gx_path_in(parent, name);
     if (path && flock(fd, LOCK_EX | LOCK_NB) == 0) {
-        for_each_entry(path, look_at_entry, &c);
+        for_each_entry(fd, look_at_entry, &c);
         if (!c.foreign)
             gx_remove_folder(path);
     }
@@ -112,18 +173,21 @@ static void sweep_aside(int dir_fd, const char *name, const void *user)
     close(fd);
 }
 
-/* Whether the folder that is open still has its name. */
-static bool has_name(int fd, const char *path)
+bool gx_has_name(int fd, int dir_fd, const char *path)
 {
     struct stat a, b;
-    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+    return fstat(fd, &a) == 0 && fstatat(dir_fd, path, &b, 0) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 
 gx_status gx_folder_aside(char **out, int *fd, const char *path, const char *parent, gx_error *err)
 {
     *fd = -1;
     *out = NULL;
-    for_each_entry(parent, sweep_aside, parent);
+    const int parent_fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent_fd >= 0) {
+        for_each_entry(parent_fd, sweep_aside, parent);
+        close(parent_fd);
+    }
     for (uint32_t tries = 0; tries < MAX_TRIES; ++tries) {
         uint64_t number;
         char *aside;
@@ -137,7 +201,7 @@ gx_status gx_folder_aside(char **out, int *fd, const char *path, const char *par
         }
         if ((*fd = open(aside, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0) {
             flock(*fd, LOCK_EX); /* where folders cannot be locked, nobody removes them */
-            if (has_name(*fd, aside)) {
+            if (gx_has_name(*fd, AT_FDCWD, aside)) {
                 *out = aside;
                 return GX_OK;
             }

@@ -8,10 +8,16 @@
 #define GX_DELETES_NAME "%.*s.%06llu.del" /* the part's name without .gx, and the commit */
 #define GX_LOCK_NAME "LOCK"
 
-/* Remove the parts and files of deletes in dir that the manifest does not name, and temporary files
- * that no living process has. The caller is the collection's one writer. A file that cannot be
- * removed stays. */
-void gx_sweep_folder(const char *dir, const gx_manifest *m);
+/* Remove the parts and files of deletes in the folder that the manifest does not name, and temporary files
+ * that no living process has. The caller is the collection's one writer. A file that cannot be removed stays, and so does
+ * one whose name no writer gives. */
+void gx_sweep_folder(int dir_fd, const gx_manifest *m);
+
+/* Remove the files of an old commit that the new one does not name. False: no memory, none is removed. */
+bool gx_remove_old_files(int dir_fd, const gx_manifest *old, const gx_manifest *now);
+
+/* Whether the folder that is open, or a file, still has that name in dir_fd (AT_FDCWD: by its path). */
+bool gx_has_name(int fd, int dir_fd, const char *path);
 
 /* Remove a folder with its files; one that holds folders stays. */
 void gx_remove_folder(const char *dir);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/status.h"
 #include "index/commit/files.h"
@@ -33,7 +34,13 @@ gx_status gx_next_commit_begin(gx_next_commit *n, const gx_collection *c, gx_err
 void gx_next_commit_append(gx_next_commit *n, const gx_manifest_part *m, gx_index *ix, gx_deletes *deletes)
 {
     n->m.parts[n->m.n_parts] = *m;
-    n->parts[n->m.n_parts++] = (gx_part){ix, deletes, 0, 0};
+    n->parts[n->m.n_parts++] = (gx_part){ix, deletes, 0, ix->n_docs - (deletes ? deletes->n_deleted : 0)};
+}
+
+void gx_next_commit_drop_file(const gx_collection *c, const char *name)
+{
+    if (name[0])
+        unlinkat(c->dir_fd, name, 0);
 }
 
 /* Delete documents of a part that is to be in the next commit, in a new file. */
@@ -53,13 +60,15 @@ static gx_status delete_from(gx_next_commit *n, const gx_collection *c, gx_manif
         return GX_OK;
     snprintf(m->deletes.file, sizeof m->deletes.file, GX_DELETES_NAME, (int)stem, m->file,
              (unsigned long long)n->m.commit);
-    return gx_deletes_write(d, c->path, ix, &m->deletes, err);
+    return gx_deletes_write(d, &c->place, c->path, ix, &m->deletes, err);
 }
 
 gx_status gx_next_commit_keep(gx_next_commit *n, gx_collection *c, uint32_t i, gx_error *err)
 {
     gx_manifest_part m = c->m.parts[i];
     const gx_part *p = &c->ix->parts->parts[i];
+    if (p->ix->n_docs == 0 && (c->m.n_parts > 1 || c->builder)) /* the first one of a collection that was made empty */
+        return GX_OK;
     gx_deletes *deletes = gx_deletes_share(p->deletes);
     const gx_status st = c->gone[i].n ? delete_from(n, c, &m, p->ix, &deletes, &c->gone[i], err) : GX_OK;
     if (st == GX_OK && !(deletes && deletes->n_deleted == p->ix->n_docs))
@@ -80,8 +89,8 @@ gx_status gx_next_commit_open_part(const gx_collection *c, uint64_t number, gx_i
                                    gx_error *err)
 {
     char *path = gx_collection_part_path(c, number);
-    const gx_status st =
-        path ? gx_index_open_at(ix, path, GX_CHECK_STRUCTURE, GX_LOAD_MAP, err) : gx_collection_no_memory(c, err);
+    const gx_status st = path ? gx_index_open_in(ix, c->dir_fd, path, GX_CHECK_STRUCTURE, GX_LOAD_MAP, err)
+                              : gx_collection_no_memory(c, err);
     free(path);
     if (st == GX_OK)
         describe_part(m, *ix, number);
@@ -105,9 +114,24 @@ static gx_status add_part(gx_next_commit *n, gx_collection *c, gx_error *err)
         gx_next_commit_append(n, &m, ix, deletes);
         return st;
     }
+    if (empty)
+        gx_next_commit_drop_file(c, m.file);
     gx_deletes_close(deletes);
     gx_index_close(ix);
     return st;
+}
+
+/* The part that tells best what the collection stores. */
+static uint32_t most_telling(const gx_parts *p)
+{
+    uint32_t best = 0;
+    int most = -1;
+    for (uint32_t i = 0; i < p->n; ++i) {
+        const int here = (p->parts[i].ix->text ? 2 : 0) + gx_index_stores_titles(p->parts[i].ix);
+        best = here > most ? i : best;
+        most = here > most ? here : most;
+    }
+    return best;
 }
 
 /* All documents are gone: an index of none, which keeps analyzer and attributes. */
@@ -118,7 +142,8 @@ static gx_status add_empty_part(gx_next_commit *n, gx_collection *c, gx_error *e
     gx_manifest_part m;
     const uint64_t number = n->m.next++;
     char *path = gx_collection_part_path(c, number);
-    gx_status st = path ? gx_collection_slice(&none, c->ix, 0, 1, err) : gx_collection_no_memory(c, err);
+    gx_status st =
+        path ? gx_collection_slice(&none, c->ix, most_telling(c->ix->parts), 1, err) : gx_collection_no_memory(c, err);
     if (st == GX_OK) {
         gx_part *p = &none->parts->parts[0];
         uint64_t *all = malloc(((size_t)p->ix->n_docs / 64 + 1) * sizeof *all);
@@ -130,7 +155,7 @@ static gx_status add_empty_part(gx_next_commit *n, gx_collection *c, gx_error *e
             gx_deletes_close(old);
             none->n_docs = p->n_live = 0;
             none->n_tokens = 0;
-            st = gx_index_rewrite(none, path, &o, err);
+            st = gx_collection_rewrite(none, path, &c->place, &o, 1, err);
         } else {
             p->deletes = old;
         }
@@ -153,9 +178,13 @@ gx_status gx_next_commit_finish(gx_collection *c, gx_next_commit *n, gx_error *e
         gx_part *parts = n->parts;
         n->parts = NULL;
         if ((st = gx_collection_of_parts(ix, parts, n_parts, err)) == GX_OK) {
+            bool placed = false;
+            if ((st = gx_collection_check_place(c, err)) == GX_OK)
+                st = gx_manifest_write(&n->m, &c->place, c->path, true, &placed, err);
             ix->parts->commit = n->m.commit;
+            ix->parts->checksum = n->m.checksum;
             memcpy(ix->parts->uuid, n->m.uuid, sizeof n->m.uuid);
-            st = gx_manifest_write(&n->m, c->path, true, err);
+            c->failed = c->keep_files = c->keep_files || (st != GX_OK && placed);
         }
     }
     if (st != GX_OK) {
@@ -163,6 +192,8 @@ gx_status gx_next_commit_finish(gx_collection *c, gx_next_commit *n, gx_error *e
         free(gone);
         return st;
     }
+    if (!gx_remove_old_files(c->dir_fd, &c->m, &n->m))
+        gx_sweep_folder(c->dir_fd, &n->m);
     gx_collection_free_gone(c);
     gx_index_close(c->ix);
     gx_manifest_free(&c->m);
@@ -171,7 +202,6 @@ gx_status gx_next_commit_finish(gx_collection *c, gx_next_commit *n, gx_error *e
     c->gone = gone;
     c->m = n->m;
     n->m = (gx_manifest){0};
-    gx_sweep_folder(c->path, &c->m);
     return st;
 }
 
@@ -185,15 +215,24 @@ static bool is_changed(const gx_collection *c)
 
 gx_status gx_collection_commit(gx_collection *c, gx_error *err)
 {
+    return gx_collection_commit_folded(c, false, err);
+}
+
+gx_status gx_collection_commit_folded(gx_collection *c, bool fold, gx_error *err)
+{
     gx_next_commit n;
     gx_status st = gx_collection_check(c, err);
     if (st != GX_OK || !is_changed(c))
         return st;
     st = gx_next_commit_begin(&n, c, err);
+    if (st == GX_OK)
+        st = gx_collection_check_place(c, err);
     for (uint32_t i = 0; i < c->m.n_parts && st == GX_OK; ++i)
         st = gx_next_commit_keep(&n, c, i, err);
     if (st == GX_OK && c->builder)
         st = add_part(&n, c, err);
+    if (st == GX_OK && fold)
+        gx_next_commit_fold(&n, c);
     if (st == GX_OK && n.m.n_parts == 0)
         st = add_empty_part(&n, c, err);
     if (st == GX_OK && n.m.n_parts > GX_MAX_PARTS)

@@ -18,14 +18,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "engine/clock.h"
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "index/attributes/attributes.h"
 #include "index/commit/files.h"
 #include "index/convert/rewrite.h"
 #include "index/inversion/builder.h"
+#include "index/write/bitmap_maker.h"
+
+#define MAX_TRIES 100      /* to open a folder that is being replaced */
+#define MOST_WAIT 50000000 /* ns between two looks at a lock that another process has */
 
 gx_status gx_collection_no_memory(const gx_collection *c, gx_error *err)
 {
@@ -34,19 +41,108 @@ gx_status gx_collection_no_memory(const gx_collection *c, gx_error *err)
 
 /* ---- open and close ---- */
 
+/* LOCK, which the first writer makes, for all who may write the manifest. -1 and errno. */
+static int open_lock(const gx_collection *c)
+{
+    struct stat like;
+    for (int tries = 0; tries < MAX_TRIES; ++tries) {
+        int fd = openat(c->dir_fd, GX_LOCK_NAME, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+        if (fd < 0 && errno == EACCES)
+            fd = openat(c->dir_fd, GX_LOCK_NAME, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* which a local lock takes, too */
+        if (fd >= 0 || errno != ENOENT)
+            return fd;
+        fd = openat(c->dir_fd, GX_LOCK_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 && fstatat(c->dir_fd, GX_MANIFEST_NAME, &like, 0) == 0)
+            (void)!fchmod(fd, (like.st_mode & 0666) | 0200);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+static bool is_cancelled(const gx_collection *c)
+{
+    return c->opt.cancel && c->opt.cancel(c->opt.user);
+}
+
+/* Wait for the lock until the deadline, by the clock of gx_clock_seconds. */
+static gx_status wait_for_lock(const gx_collection *c, double deadline, gx_error *err)
+{
+    for (long ns = 1000000; flock(c->lock, LOCK_EX | LOCK_NB) != 0; ns = ns < MOST_WAIT ? 2 * ns : MOST_WAIT) {
+        if (errno == EINTR)
+            continue;
+        if (errno != EWOULDBLOCK)
+            return gx_fail(err, GX_EIO, "cannot lock %s: %s", c->path, strerror(errno));
+        if (is_cancelled(c))
+            return gx_fail(err, GX_ECANCELLED, "cancelled");
+        if (gx_clock_seconds() >= deadline)
+            return gx_fail(err, GX_EIO, "%s is being changed by another process; wait until it is done", c->path);
+        nanosleep(&(struct timespec){0, ns}, NULL);
+    }
+    return GX_OK;
+}
+
+static void close_folder(gx_collection *c)
+{
+    if (c->lock >= 0 && c->pid == getpid()) /* a forked child, which has the descriptor, would keep the lock */
+        flock(c->lock, LOCK_UN);
+    if (c->lock >= 0)
+        close(c->lock);
+    if (c->dir_fd >= 0)
+        close(c->dir_fd);
+    c->lock = c->dir_fd = -1;
+}
+
+/* Whether folder and lock are still those at the path. */
+static bool is_in_place(const gx_collection *c)
+{
+    return gx_has_name(c->dir_fd, c->cwd, c->path) && gx_has_name(c->lock, c->dir_fd, GX_LOCK_NAME);
+}
+
+/* Open the folder and lock it; again where another one has come in its place meanwhile. */
 static gx_status take_lock(gx_collection *c, gx_error *err)
 {
-    char *path = gx_path_in(c->path, GX_LOCK_NAME);
-    if (!path)
-        return gx_fail(err, GX_ENOMEM, "out of memory");
-    gx_status st = GX_OK;
-    if ((c->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666)) < 0)
-        st = gx_fail(err, GX_EIO, "cannot open %s: %s", path, strerror(errno));
-    else if (flock(c->lock, LOCK_EX | LOCK_NB) != 0)
-        st = errno == EWOULDBLOCK
-                 ? gx_fail(err, GX_EIO, "%s is being changed by another process; wait until it is done", c->path)
-                 : gx_fail(err, GX_EIO, "cannot lock %s: %s", path, strerror(errno));
-    free(path);
+    const double deadline = gx_clock_seconds() + c->opt.wait;
+    for (int tries = 0; tries < MAX_TRIES; ++tries) {
+        if ((c->dir_fd = open(c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+            return gx_fail(err, gx_status_of_errno(errno), "cannot open %s: %s", c->path, strerror(errno));
+        if ((c->lock = open_lock(c)) < 0)
+            return gx_fail(err, GX_EIO, "cannot open %s/" GX_LOCK_NAME ": %s", c->path, strerror(errno));
+        const gx_status st = wait_for_lock(c, deadline, err);
+        if (st != GX_OK || is_in_place(c))
+            return st;
+        close_folder(c);
+    }
+    return gx_fail(err, GX_EIO, "cannot lock %s: it is replaced again and again", c->path);
+}
+
+gx_status gx_collection_check_place(gx_collection *c, gx_error *err)
+{
+    const char *what = NULL;
+    if (!gx_has_name(c->dir_fd, c->cwd, c->path))
+        what = "its folder has been moved, or another one has come in its place";
+    else if (!gx_has_name(c->lock, c->dir_fd, GX_LOCK_NAME))
+        what = "its file " GX_LOCK_NAME " has been removed or replaced";
+    else if (!gx_manifest_is_last(&c->m, c->dir_fd))
+        what = "its " GX_MANIFEST_NAME " has been replaced";
+    else
+        return GX_OK;
+    c->keep_files = true;
+    return gx_fail(err, GX_EIO, "%s: %s since it was opened: nothing is written; open it again", c->path, what);
+}
+
+static gx_status open_last_commit(gx_collection *c, gx_error *err)
+{
+    gx_status st = gx_manifest_read(&c->m, AT_FDCWD, c->path, err); /* before LOCK is made: it may be no collection */
+    gx_manifest_free(&c->m);
+    if (st == GX_OK)
+        st = take_lock(c, err);
+    if (st == GX_OK)
+        st = gx_manifest_read(&c->m, c->dir_fd, c->path, err);
+    if (st == GX_OK)
+        st = gx_index_open_folder(&c->ix, c->dir_fd, c->path, c->opt.check, err);
+    if (st == GX_OK && !(c->gone = calloc(c->m.n_parts, sizeof *c->gone)))
+        st = gx_collection_no_memory(c, err);
     return st;
 }
 
@@ -56,29 +152,25 @@ gx_status gx_collection_open(gx_collection **out, const char *path, const gx_col
     *out = NULL;
     gx_status st = gx_sized_read(&own, sizeof own, opt, GX_SIZE_THROUGH(gx_collection_options, user),
                                  "gx_collection_options", err);
+    if (st == GX_OK && !(own.wait >= 0))
+        st = gx_fail(err, GX_EUSAGE, "gx_collection_options.wait is %g, which is no number of seconds", own.wait);
     if (st != GX_OK)
         return st;
     gx_collection *c = calloc(1, sizeof *c);
     if (!c)
         return gx_fail(err, GX_ENOMEM, "out of memory");
     c->opt = own;
-    c->lock = -1;
+    c->lock = c->dir_fd = -1;
+    c->pid = getpid();
+    if ((c->cwd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
+        c->cwd = AT_FDCWD;
     if (!(c->path = strdup(path)))
         st = gx_fail(err, GX_ENOMEM, "out of memory");
-    if (st == GX_OK) /* before the lock's file is made: the folder may be no collection */
-        st = gx_manifest_read(&c->m, path, err);
-    gx_manifest_free(&c->m);
     if (st == GX_OK)
-        st = take_lock(c, err);
-    if (st == GX_OK)
-        st = gx_manifest_read(&c->m, path, err);
-    const gx_index_options check = {.size = sizeof check, .check = own.check};
-    if (st == GX_OK)
-        st = gx_index_open(&c->ix, path, &check, err);
-    if (st == GX_OK && !(c->gone = calloc(c->m.n_parts, sizeof *c->gone)))
-        st = gx_collection_no_memory(c, err);
+        st = open_last_commit(c, err);
+    c->place = (gx_place){c->dir_fd, GX_MANIFEST_NAME, &c->files};
     if (st == GX_OK) {
-        gx_sweep_folder(path, &c->m);
+        gx_sweep_folder(c->dir_fd, &c->m);
         *out = c;
     } else {
         gx_collection_close(c);
@@ -95,12 +187,13 @@ void gx_collection_free_gone(gx_collection *c)
     gx_docid_set_clear(&c->gone_new);
 }
 
-void gx_collection_sweep(const gx_collection *c)
+void gx_collection_sweep(gx_collection *c)
 {
     gx_manifest m;
-    if (gx_manifest_read(&m, c->path, NULL) != GX_OK)
+    gx_unsynced_forget(&c->files);
+    if (c->keep_files || gx_manifest_read(&m, c->dir_fd, c->path, NULL) != GX_OK)
         return;
-    gx_sweep_folder(c->path, &m);
+    gx_sweep_folder(c->dir_fd, &m);
     gx_manifest_free(&m);
 }
 
@@ -109,13 +202,15 @@ void gx_collection_close(gx_collection *c)
     if (!c)
         return;
     gx_builder_abort(c->builder);
-    if (c->failed)
+    if (c->failed && c->pid == getpid())
         gx_collection_sweep(c);
+    gx_unsynced_forget(&c->files);
     gx_collection_free_gone(c);
     gx_index_close(c->ix);
     gx_manifest_free(&c->m);
-    if (c->lock >= 0)
-        close(c->lock); /* which unlocks it */
+    close_folder(c);
+    if (c->cwd >= 0)
+        close(c->cwd);
     free(c->path);
     free(c);
 }
@@ -165,13 +260,13 @@ static gx_status open_builder(gx_collection *c, gx_error *err)
         memcpy(names[i], ix->columns[i].name, ix->columns[i].name_len);
         names[i][ix->columns[i].name_len] = 0;
         attributes[i] = (gx_attribute){names[i], ix->columns[i].type};
-        bitmaps[i] = ix->columns[i].bitmaps.asked;
+        bitmaps[i] = gx_bitmap_options_asked(ix->columns[i].type, &ix->columns[i].bitmaps.asked);
     }
     c->number = c->m.next;
     char *path = gx_collection_part_path(c, c->number);
     gx_status st = path ? gx_codecs_of_index(ix, &o.docid_codec, &o.tf_codec, err) : gx_collection_no_memory(c, err);
     o.path = path;
-    o.store_titles = ix->titles.n || ix->n_docs == 0;
+    o.store_titles = gx_index_stores_titles(ix);
     o.store_text = ix->text != NULL;
     o.memory = c->opt.memory;
     o.threads = c->opt.threads;
@@ -179,7 +274,7 @@ static gx_status open_builder(gx_collection *c, gx_error *err)
     o.n_attributes = ix->n_columns;
     o.bitmaps = bitmaps;
     if (st == GX_OK)
-        st = gx_builder_open_like(&c->builder, &o, ix->analyzer, err);
+        st = gx_builder_open_like(&c->builder, &o, ix->analyzer, &c->place, err);
     free(path);
     return st;
 }

@@ -7,6 +7,7 @@
 #include "engine/status.h"
 #include "index/convert/attribute_file.h"
 #include "index/read/collection.h"
+#include "index/write/bitmap_maker.h"
 
 typedef struct export
 {
@@ -49,7 +50,8 @@ static void put_header(const export *ex)
     for (uint32_t i = 0; i < ex->ix->n_columns; ++i) {
         const gx_column *c = &ex->ix->columns[i];
         fprintf(ex->out, "\t%.*s:%s", (int)c->name_len, c->name, gx_attribute_type_name(c->type));
-        put_bitmap_options(ex->out, &c->bitmaps.asked);
+        const gx_bitmap_options asked = gx_bitmap_options_asked(c->type, &c->bitmaps.asked);
+        put_bitmap_options(ex->out, &asked);
     }
     putc('\n', ex->out);
 }

@@ -301,21 +301,19 @@ gx_status gx_index_join(gx_index **out, const gx_index *collection, uint32_t n_t
     const char *tmp = getenv("TMPDIR"), *docids, *tfs;
     char *path = NULL, *unnamed = NULL;
     *out = NULL;
-    o.force = true; /* nothing is put there */
+    o.unnamed = true;
     o.impacts = collection->impacts;
     gx_status st = gx_codecs_of_index(collection, &docids, &tfs, err);
     if (st == GX_OK)
         st = gx_codec_find_pair(&o.docids, &o.tfs, docids, tfs, err);
-    if (st == GX_OK && asprintf(&path, "%s/.gpuidx-join.gx", tmp && *tmp ? tmp : "/tmp") < 0) {
+    if (st == GX_OK && asprintf(&path, "%s/joined parts", tmp && *tmp ? tmp : "/tmp") < 0) {
         path = NULL;
         st = gx_fail(err, GX_ENOMEM, "out of memory");
     }
     if (st == GX_OK)
         st = gx_writer_open(&w, path, &o, err);
-    if (st == GX_OK) {
-        gx_writer_keep_unnamed(w);
+    if (st == GX_OK)
         st = write_joined(collection, w, n_threads, err);
-    }
     if (st == GX_OK && !(unnamed = gx_writer_unnamed_path(w)))
         st = gx_fail(err, GX_ENOMEM, "out of memory");
     if (st == GX_OK)

@@ -17,11 +17,13 @@
 #include "engine/files/temporary_file.h"
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "engine/text/json_text.h"
 #include "index/check/check.h"
 #include "index/convert/impacts.h"
 #include "index/convert/join.h"
 #include "index/convert/rewrite.h"
 #include "index/read/collection.h"
+#include "index/write/bitmap_maker.h"
 #include "index/write/quantizer.h"
 #include "index/write/writer.h"
 
@@ -416,6 +418,23 @@ static gx_status copy_lists(rewriter *r, gx_error *err)
     return st;
 }
 
+/* META with the member that says so where titles are not stored, and without it where they are. Frees meta. NULL: no
+ * memory. */
+static char *tell_titles(char *meta, bool stored)
+{
+    json_t *root = gx_json_load(meta, strlen(meta), 0, NULL);
+    if (root && stored == json_is_false(json_object_get(root, "titles"))) {
+        free(meta);
+        if (stored)
+            json_object_del(root, "titles");
+        else
+            json_object_set_new(root, "titles", json_false());
+        meta = gx_json_dump(root, JSON_COMPACT);
+    }
+    json_decref(root);
+    return meta;
+}
+
 static gx_status rewrite(rewriter *r, gx_error *err)
 {
     const gx_index *ix = r->ix;
@@ -439,6 +458,8 @@ static gx_status rewrite(rewriter *r, gx_error *err)
         return st;
     gx_writer_set_unit(r->writer, r->unit);
     char *meta = r->scores ? gx_impact_meta(&r->impacts, ix) : strndup(ix->meta, ix->meta_len);
+    if (meta)
+        meta = tell_titles(meta, gx_index_stores_titles(ix) && !r->opt->drop_titles);
     if (!meta)
         return gx_fail(err, GX_ENOMEM, "%s: no memory to copy its description", ix->path);
     st = gx_writer_finish(r->writer, meta, err);
@@ -477,7 +498,7 @@ static gx_status open_columns(rewriter *r, const char *dir, gx_error *err)
         memcpy(names[i], c->name, c->name_len);
         names[i][c->name_len] = 0;
         attributes[i] = (gx_attribute){names[i], c->type};
-        bitmaps[i] = c->bitmaps.asked;
+        bitmaps[i] = gx_bitmap_options_asked(c->type, &c->bitmaps.asked);
     }
     return r->ix->n_columns ? gx_columns_open(&r->columns, attributes, bitmaps, r->ix->n_columns, dir, err) : GX_OK;
 }
@@ -502,8 +523,8 @@ static gx_status open_unnamed(gx_index **out, const gx_writer *w, gx_error *err)
 }
 
 /* With opened not NULL the index gets no name: it is opened there. */
-static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char *path, const gx_rewrite_options *opt,
-                               uint32_t n_threads, gx_error *err)
+static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char *path, const gx_place *place,
+                               const gx_rewrite_options *opt, uint32_t n_threads, gx_error *err)
 {
     gx_rewrite_options o = GX_REWRITE_OPTIONS;
     gx_status st =
@@ -520,6 +541,8 @@ static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char
     const bool makes_impacts = r.impacts.model != GX_IMPACTS_KEEP;
     gx_writer_options w = GX_WRITER_OPTIONS;
     w.force = o.force;
+    w.unnamed = opened != NULL;
+    w.place = place;
     w.uuid = o.uuid;
     w.impacts = ix->impacts || makes_impacts;
     w.list_units = makes_impacts ? r.impacts.list_units : ix->units != NULL;
@@ -531,8 +554,6 @@ static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char
     w.columns = r.columns;
     if (st == GX_OK)
         st = gx_writer_open(&r.writer, path, &w, err);
-    if (st == GX_OK && opened)
-        gx_writer_keep_unnamed(r.writer);
     if (st == GX_OK)
         st = rewrite(&r, err);
     if (st == GX_OK && opened)
@@ -554,13 +575,13 @@ static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char
 
 gx_status gx_index_rewrite(const gx_index *ix, const char *path, const gx_rewrite_options *opt, gx_error *err)
 {
-    return rewrite_index(NULL, ix, path, opt, 1, err);
+    return rewrite_index(NULL, ix, path, NULL, opt, 1, err);
 }
 
-gx_status gx_collection_rewrite(const gx_index *ix, const char *path, const gx_rewrite_options *opt, uint32_t n_threads,
-                                gx_error *err)
+gx_status gx_collection_rewrite(const gx_index *ix, const char *path, const gx_place *place,
+                                const gx_rewrite_options *opt, uint32_t n_threads, gx_error *err)
 {
-    return rewrite_index(NULL, ix, path, opt, n_threads, err);
+    return rewrite_index(NULL, ix, path, place, opt, n_threads, err);
 }
 
 gx_status gx_index_flatten(gx_index **out, const gx_index *ix, const char *path, gx_error *err)
@@ -569,14 +590,13 @@ gx_status gx_index_flatten(gx_index **out, const gx_index *ix, const char *path,
     const char *tmp = getenv("TMPDIR");
     char *beside = NULL, *dir = strcmp(path, "-") ? gx_directory_of(path) : strdup(tmp && *tmp ? tmp : "/tmp");
     *out = NULL;
-    if (!dir || asprintf(&beside, "%s/.gpuidx-flat.gx", dir) < 0) {
+    if (!dir || asprintf(&beside, "%s/live documents", dir) < 0) {
         free(dir);
         return gx_fail(err, GX_ENOMEM, "out of memory");
     }
     free(dir);
     o.drop_titles = o.drop_texts = true;
-    o.force = true; /* nothing is put there */
-    const gx_status st = rewrite_index(out, ix, beside, &o, 1, err);
+    const gx_status st = rewrite_index(out, ix, beside, NULL, &o, 1, err);
     free(beside);
     return st;
 }

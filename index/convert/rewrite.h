@@ -10,9 +10,9 @@
  * closed. For code that reads the sections of one file. */
 gx_status gx_index_flatten(gx_index **out, const gx_index *ix, const char *path, gx_error *err);
 
-/* gx_index_rewrite of a collection with several threads, at least one. */
-gx_status gx_collection_rewrite(const gx_index *ix, const char *path, const gx_rewrite_options *opt, uint32_t n_threads,
-                                gx_error *err);
+/* gx_index_rewrite of a collection with several threads, at least one, to a place. */
+gx_status gx_collection_rewrite(const gx_index *ix, const char *path, const gx_place *place,
+                                const gx_rewrite_options *opt, uint32_t n_threads, gx_error *err);
 
 /* The codecs that hold most postings of an index, of a collection those of its first part; "auto"
  * where the lists differ and can be so chosen; NULL where it has no postings. GX_ENOMEM. */

@@ -27,10 +27,11 @@ static gx_status copy_analyzer(gx_builder *b, const gx_analyzer *like, gx_error 
     return st;
 }
 
-static gx_status open_parts(gx_builder *b, const gx_analyzer *like, gx_error *err)
+static gx_status open_parts(gx_builder *b, const gx_analyzer *like, const gx_place *place, gx_error *err)
 {
     gx_writer_options w = GX_WRITER_OPTIONS;
     w.force = b->opt.force;
+    w.place = place;
     w.store_text = b->opt.store_text;
     w.impacts = b->opt.vector_bits != 0;
     w.list_units = w.impacts && b->opt.list_units;
@@ -63,11 +64,11 @@ static gx_status open_parts(gx_builder *b, const gx_analyzer *like, gx_error *er
 
 gx_status gx_builder_open(gx_builder **out, const gx_builder_options *opt, gx_error *err)
 {
-    return gx_builder_open_like(out, opt, NULL, err);
+    return gx_builder_open_like(out, opt, NULL, NULL, err);
 }
 
 gx_status gx_builder_open_like(gx_builder **out, const gx_builder_options *opt, const gx_analyzer *analyzer,
-                               gx_error *err)
+                               const gx_place *place, gx_error *err)
 {
     *out = NULL;
     gx_builder_options o = GX_BUILDER_OPTIONS;
@@ -95,7 +96,8 @@ gx_status gx_builder_open_like(gx_builder **out, const gx_builder_options *opt, 
     b->path = strdup(o.path);
     b->dir = gx_directory_of(o.path);
     b->source = o.source ? strdup(o.source) : NULL;
-    st = !b->path || !b->dir || (o.source && !b->source) ? gx_doc_indexer_no_memory(err) : open_parts(b, analyzer, err);
+    st = !b->path || !b->dir || (o.source && !b->source) ? gx_doc_indexer_no_memory(err)
+                                                         : open_parts(b, analyzer, place, err);
     if (st != GX_OK) {
         gx_builder_abort(b);
         return st;
@@ -174,6 +176,8 @@ static char *make_meta(const gx_builder *b)
     json_t *source = root && b->source ? json_string(b->source) : NULL; /* NULL also where it is not UTF-8 */
     if (source)
         json_object_set_new(root, "source", source);
+    if (root && !b->opt.store_titles)
+        json_object_set_new(root, "titles", json_false());
     if (root && b->check)
         json_object_set_new(root, "impacts",
                             json_pack("{s:s, s:i, s:s}", "of", "vectors", "bits", (int)b->opt.vector_bits, "scale",

@@ -29,13 +29,14 @@
 #ifndef GX_INDEX_INVERSION_BUILDER_H
 #define GX_INDEX_INVERSION_BUILDER_H
 
-#include "engine/api/gpuidx.h"
+#include "engine/files/atomic_file.h"
 #include "index/inversion/stages.h"
 
-/* gx_builder_open with the analyzer of an open index in place of the one that opt names. */
+/* gx_builder_open with the analyzer of an open index in place of the one that opt names, and a place for the file.
+ * Both may be NULL. */
 struct gx_analyzer;
 gx_status gx_builder_open_like(gx_builder **out, const gx_builder_options *opt, const struct gx_analyzer *analyzer,
-                               gx_error *err);
+                               const gx_place *place, gx_error *err);
 
 /* Whether gx_builder_add would take the document, were its id new. doc is full-sized. GX_EINPUT,
  * GX_EUSAGE, GX_ENOMEM. */

@@ -1,12 +1,15 @@
 #include "index/read/collection.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/hash.h"
 #include "engine/memory/prefetch.h"
 #include "engine/status.h"
+#include "engine/text/json_text.h"
 #include "index/analysis/analyzer.h"
 #include "index/attributes/attributes.h"
 
@@ -177,6 +180,19 @@ gx_status gx_collection_of_joined(gx_index **out, const gx_index *like, gx_part 
     return GX_OK;
 }
 
+bool gx_index_stores_titles(const gx_index *ix)
+{
+    bool stored = ix->titles.n > 0;
+    for (uint32_t i = 0; !stored && ix->parts && i < ix->parts->n; ++i)
+        stored = gx_index_stores_titles(ix->parts->parts[i].ix);
+    if (stored || ix->parts)
+        return stored;
+    json_t *meta = gx_json_load(ix->meta, ix->meta_len, 0, NULL);
+    stored = !json_is_false(json_object_get(meta, "titles"));
+    json_decref(meta);
+    return stored;
+}
+
 /* ---- opening ---- */
 
 /* An index of old that has this file open. */
@@ -204,34 +220,49 @@ static gx_status check_part(const gx_index *ix, const gx_manifest_part *m, gx_er
     return GX_OK;
 }
 
-static gx_status open_part(gx_part *p, const char *dir, const gx_manifest_part *m, gx_check level, gx_load load,
-                           const gx_index *old, gx_error *err)
+/* A collection that is being opened. */
+typedef struct opening {
+    int dir_fd; /* of its folder, so that no files of another one come between where that is replaced */
+    const char *dir;
+    gx_check level;
+    gx_load load;
+    const gx_index *old;
+} opening;
+
+static gx_status open_part(gx_part *p, const opening *o, const gx_manifest_part *m, gx_error *err)
 {
     gx_status st = GX_OK;
-    gx_index *open = find_open(old, m);
+    gx_index *open = find_open(o->old, m);
     if (open) {
         p->ix = gx_index_share(open);
     } else {
-        char *path = gx_path_in(dir, m->file);
-        st = path ? gx_index_open_at(&p->ix, path, level, load, err) : gx_fail(err, GX_ENOMEM, "out of memory");
+        char *path = gx_path_in(o->dir, m->file);
+        st = path ? gx_index_open_in(&p->ix, o->dir_fd, path, o->level, o->load, err)
+                  : gx_fail(err, GX_ENOMEM, "out of memory");
         free(path);
         if (st == GX_OK)
             st = check_part(p->ix, m, err);
     }
     if (st == GX_OK && m->deletes.file[0])
-        st = gx_deletes_open(&p->deletes, dir, &m->deletes, p->ix, err);
+        st = gx_deletes_open(&p->deletes, o->dir_fd, o->dir, &m->deletes, p->ix, err);
+    if (st == GX_OK && p->deletes && o->level >= GX_CHECK_FULL) {
+        char *path = gx_path_in(o->dir, m->deletes.file);
+        st = path ? gx_deletes_check(p->deletes, p->ix, path, err) : gx_fail(err, GX_ENOMEM, "out of memory");
+        free(path);
+    }
     return st;
 }
 
-static gx_status open_parts(gx_index *ix, const gx_manifest *m, gx_check level, gx_load load, const gx_index *old,
-                            gx_error *err)
+static gx_status open_parts(gx_index *ix, const opening *o, const gx_manifest *m, gx_error *err)
 {
     gx_part *parts = calloc(m->n_parts, sizeof *parts);
     gx_status st = parts ? GX_OK : gx_fail(err, GX_ENOMEM, "%s: no memory for %u parts", ix->path, m->n_parts);
     uint32_t n = 0;
     while (st == GX_OK && n < m->n_parts)
-        if ((st = open_part(&parts[n], ix->path, &m->parts[n], level, load, old, err)) == GX_OK)
+        if ((st = open_part(&parts[n], o, &m->parts[n], err)) == GX_OK)
             ++n;
+    if (st == GX_OK && o->level >= GX_CHECK_FULL)
+        st = gx_parts_check_ids(parts, n, err);
     if (st == GX_OK)
         return gx_collection_of_parts(ix, parts, n, err);
     for (uint32_t i = 0; parts && i < m->n_parts; ++i)
@@ -240,59 +271,79 @@ static gx_status open_parts(gx_index *ix, const gx_manifest *m, gx_check level, 
     return st;
 }
 
-/* A writer removes the files of old commits, so a file that is gone is a reason to read the
- * manifest again: it names others then, unless somebody else has removed it. */
-gx_status gx_collection_bind(gx_index *ix, gx_check level, gx_load load, const gx_index *old, gx_error *err)
+/* Read the manifest and open its parts. GX_ENOTFOUND with *found: of the parts one is missing. *last: the checksum of the
+ * manifest before, whose parts are not tried again, and of this one. */
+static gx_status open_last(gx_index *ix, const opening *o, uint64_t *last, bool *found, gx_error *err)
 {
-    uint64_t last = 0;
-    gx_error gone = {0};
-    for (uint32_t tries = 0; tries < MAX_TRIES; ++tries) {
-        gx_manifest m;
-        gx_status st = gx_manifest_read(&m, ix->path, err);
-        if (st != GX_OK)
-            return st;
-        const uint64_t commit = m.commit;
-        if (commit != last)
-            st = open_parts(ix, &m, level, load, old, &gone);
-        if (commit != last && st == GX_OK) {
-            ix->parts->commit = commit;
-            memcpy(ix->parts->uuid, m.uuid, sizeof m.uuid);
-        }
+    gx_manifest m;
+    gx_status st = gx_manifest_read(&m, o->dir_fd, o->dir, err);
+    const bool again = *found && m.checksum == *last;
+    if (st != GX_OK)
+        *found = false;
+    if (st != GX_OK || again) {
         gx_manifest_free(&m);
-        if (commit == last)
-            break;
-        if (st == GX_EUSAGE) /* parts that do not agree */
-            return gx_fail(err, GX_ECORRUPT, "%s", gone.text);
-        if (st != GX_ENOTFOUND) {
-            if (st != GX_OK)
-                *err = gone;
-            return st;
-        }
-        last = commit;
+        return st == GX_OK ? GX_ECORRUPT : st;
     }
-    return gx_fail(err, GX_ECORRUPT, "%s (a file of the collection %s)", gone.text, ix->path);
+    *found = true;
+    *last = m.checksum;
+    st = open_parts(ix, o, &m, err);
+    if (st == GX_OK) {
+        ix->parts->commit = m.commit;
+        ix->parts->checksum = m.checksum;
+        memcpy(ix->parts->uuid, m.uuid, sizeof m.uuid);
+    }
+    gx_manifest_free(&m);
+    return st;
 }
 
-gx_status gx_collection_slice(gx_index **out, const gx_index *collection, uint32_t first, uint32_t n, gx_error *err)
+/* A writer removes the files of old commits, so a file that is gone is a reason to read the
+ * manifest again: it names others then, unless somebody else has removed it. */
+gx_status gx_collection_bind(gx_index *ix, int dir_fd, gx_check level, gx_load load, const gx_index *old, gx_error *err)
+{
+    opening o = {dir_fd, ix->path, level, load, old};
+    gx_error why = {0};
+    uint64_t last = 0;
+    bool found = false;
+    gx_status st = GX_ENOTFOUND;
+    for (uint32_t tries = 0; tries < MAX_TRIES && st == GX_ENOTFOUND && (found || tries == 0); ++tries) {
+        if (dir_fd == AT_FDCWD)
+            o.dir_fd = open(ix->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (o.dir_fd < 0)
+            o.dir_fd = AT_FDCWD;
+        st = open_last(ix, &o, &last, &found, &why);
+        if (o.dir_fd != dir_fd)
+            close(o.dir_fd);
+    }
+    if (st == GX_OK)
+        return st;
+    if (found && (st == GX_ENOTFOUND || st == GX_ECORRUPT) && why.status == GX_ENOTFOUND)
+        return gx_fail(err, GX_ECORRUPT, "%s (a file of the collection %s)", why.text, ix->path);
+    return gx_fail(err, st == GX_EUSAGE ? GX_ECORRUPT : st, "%s", why.text); /* GX_EUSAGE: the parts do not agree */
+}
+
+gx_status gx_collection_share(gx_index **out, const char *path, const gx_part *from, uint32_t n, gx_error *err)
 {
     *out = NULL;
     gx_index *ix = calloc(1, sizeof *ix);
     gx_part *parts = calloc(n + 1, sizeof *parts);
-    if (!ix || !parts || !(ix->path = strdup(collection->path))) {
+    if (!ix || !parts || !(ix->path = strdup(path))) {
         gx_index_close(ix);
         free(parts);
         return gx_fail(err, GX_ENOMEM, "no memory for a collection of %u parts", n);
     }
-    for (uint32_t i = 0; i < n; ++i) {
-        const gx_part *from = &collection->parts->parts[first + i];
-        parts[i] = (gx_part){gx_index_share(from->ix), gx_deletes_share(from->deletes), 0, 0};
-    }
+    for (uint32_t i = 0; i < n; ++i)
+        parts[i] = (gx_part){gx_index_share(from[i].ix), gx_deletes_share(from[i].deletes), 0, 0};
     const gx_status st = gx_collection_of_parts(ix, parts, n, err);
     if (st == GX_OK)
         *out = ix;
     else
         gx_index_close(ix);
     return st;
+}
+
+gx_status gx_collection_slice(gx_index **out, const gx_index *collection, uint32_t first, uint32_t n, gx_error *err)
+{
+    return gx_collection_share(out, collection->path, collection->parts->parts + first, n, err);
 }
 
 /* ---- documents ---- */

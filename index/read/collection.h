@@ -15,15 +15,19 @@
 
 #include "index/parts.h"
 
-/* Open the last commit of the collection in folder ix->path, each file verified at this level.
- * Parts that `old`, another commit of it, has open are shared (NULL: none). Called by
- * gx_index_open; err is not NULL. */
-gx_status gx_collection_bind(gx_index *ix, gx_check level, gx_load load, const gx_index *old, gx_error *err);
+/* Open the last commit of the collection in folder ix->path, which dir_fd is (AT_FDCWD: the path says it), each file
+ * verified at this level; with GX_CHECK_FULL also what they are together. Parts that `old`, another commit of it, has
+ * open are shared (NULL: none). Called by gx_index_open; err is not NULL. */
+gx_status gx_collection_bind(gx_index *ix, int dir_fd, gx_check level, gx_load load, const gx_index *old,
+                             gx_error *err);
 void gx_parts_close(gx_parts *p); /* accepts NULL */
 
 /* A collection of the parts [first, first + n) of another, as one index; for a merge. It shares
  * their files. gx_index_close. */
 gx_status gx_collection_slice(gx_index **out, const gx_index *collection, uint32_t first, uint32_t n, gx_error *err);
+
+/* The same of any parts; path is for messages. */
+gx_status gx_collection_share(gx_index **out, const char *path, const gx_part *parts, uint32_t n, gx_error *err);
 
 /* Make an index of n parts, whose references it takes, also where it fails. */
 gx_status gx_collection_of_parts(gx_index *ix, gx_part *parts, uint32_t n, gx_error *err);
@@ -31,6 +35,13 @@ gx_status gx_collection_of_parts(gx_index *ix, gx_part *parts, uint32_t n, gx_er
 /* The same for parts that are known to agree, some of which join several (index/convert/join.h) and
  * so lack ids and texts: an index to search, with the path, analyzer and META of `like`. */
 gx_status gx_collection_of_joined(gx_index **out, const gx_index *like, gx_part *parts, uint32_t n, gx_error *err);
+
+/* Whether documents that are added to the collection, or file, keep their titles: not where it was built without them,
+ * which META tells. That none has one so far tells nothing. */
+bool gx_index_stores_titles(const gx_index *ix);
+
+/* GX_EUSAGE where two live documents of the parts have one id, naming both files. GX_ENOMEM. */
+gx_status gx_parts_check_ids(const gx_part *parts, uint32_t n, gx_error *err);
 
 /* What keeps two index files from being parts of one collection: GX_EUSAGE, naming b. */
 gx_status gx_parts_agree(const gx_index *a, const gx_index *b, gx_error *err);

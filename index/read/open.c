@@ -11,9 +11,10 @@
 #include <unistd.h>
 
 #include "codecs/decode.h"
-#include "engine/text/json_text.h"
+#include "engine/files/temporary_file.h"
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "engine/text/json_text.h"
 #include "index/analysis/analyzer.h"
 #include "index/check/check.h"
 #include "index/check/check_parts.h"
@@ -57,11 +58,12 @@ static gx_status read_file(gx_index *ix, int fd, size_t n, gx_error *err)
     return GX_OK;
 }
 
-static gx_status load_file(gx_index *ix, gx_load load, gx_error *err)
+static gx_status load_file(gx_index *ix, int dir_fd, gx_load load, gx_error *err)
 {
     struct stat s;
     gx_status st = GX_OK;
-    const int fd = open(ix->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a FIFO does not make it wait */
+    const int fd = openat(dir_fd, gx_name_in(dir_fd, ix->path), O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a FIFO does not
+                                                                                                      * make it wait */
     if (fd < 0)
         return gx_fail(err, errno == ENOENT || errno == ENOTDIR ? GX_ENOTFOUND : GX_EIO, "cannot open %s: %s", ix->path,
                        strerror(errno));
@@ -90,8 +92,8 @@ static gx_status open_analyzer(gx_index *ix, gx_error *err)
     return gx_corrupt(err, ix, GX_SEC_META, "its analyzer: %s", why.text);
 }
 
-static gx_status open_collection(gx_index **out, const char *path, gx_check level, gx_load load, const gx_index *old,
-                                 gx_error *err)
+static gx_status open_collection(gx_index **out, int dir_fd, const char *path, gx_check level, gx_load load,
+                                 const gx_index *old, gx_error *err)
 {
     *out = NULL;
     gx_index *ix = calloc(1, sizeof *ix);
@@ -101,7 +103,7 @@ static gx_status open_collection(gx_index **out, const char *path, gx_check leve
     }
     gx_error why = {0};
     const gx_status st =
-        gx_collection_bind(ix, level < GX_CHECK_STRUCTURE ? GX_CHECK_STRUCTURE : level, load, old, &why);
+        gx_collection_bind(ix, dir_fd, level < GX_CHECK_STRUCTURE ? GX_CHECK_STRUCTURE : level, load, old, &why);
     if (st == GX_OK) {
         *out = ix;
         return st;
@@ -118,15 +120,24 @@ static bool is_folder(const char *path)
 
 gx_status gx_index_open_at(gx_index **out, const char *path, gx_check level, gx_load load, gx_error *err)
 {
-    if (is_folder(path))
-        return open_collection(out, path, level, load, NULL, err);
+    return is_folder(path) ? open_collection(out, AT_FDCWD, path, level, load, NULL, err)
+                           : gx_index_open_in(out, AT_FDCWD, path, level, load, err);
+}
+
+gx_status gx_index_open_folder(gx_index **out, int dir_fd, const char *path, gx_check level, gx_error *err)
+{
+    return open_collection(out, dir_fd, path, level, GX_LOAD_MAP, NULL, err);
+}
+
+gx_status gx_index_open_in(gx_index **out, int dir_fd, const char *path, gx_check level, gx_load load, gx_error *err)
+{
     *out = NULL;
     gx_index *ix = calloc(1, sizeof *ix);
     if (!ix || !(ix->path = strdup(path)) || !gx_id_table_open(&ix->id_table)) {
         gx_index_close(ix);
         return gx_fail(err, GX_ENOMEM, "out of memory");
     }
-    gx_status st = load_file(ix, load, err);
+    gx_status st = load_file(ix, dir_fd, load, err);
     if (st == GX_OK)
         st = gx_check_header(ix, err);
     if (st == GX_OK && level >= GX_CHECK_CHECKSUM) { /* before the structure: its message names the cause, damage */
@@ -207,11 +218,13 @@ gx_status gx_index_reopen(gx_index **out, const gx_index *old, const gx_index_op
     gx_status st = gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_index_options, check), "gx_index_options", err);
     if (st != GX_OK || !old->parts)
         return st;
-    if ((st = gx_manifest_read(&m, old->path, err)) != GX_OK)
+    if ((st = gx_manifest_read(&m, AT_FDCWD, old->path, err)) != GX_OK)
         return st;
-    const bool same = m.commit == old->parts->commit && memcmp(m.uuid, old->parts->uuid, sizeof m.uuid) == 0;
+    /* not by its number: another history has come to it where a backup was put back and changed */
+    const bool same = m.commit == old->parts->commit && m.checksum == old->parts->checksum &&
+                      memcmp(m.uuid, old->parts->uuid, sizeof m.uuid) == 0;
     gx_manifest_free(&m);
-    return same ? GX_OK : open_collection(out, old->path, o.check, o.load, old, err);
+    return same ? GX_OK : open_collection(out, AT_FDCWD, old->path, o.check, o.load, old, err);
 }
 
 uint64_t gx_index_n_docs(const gx_index *ix)

@@ -67,6 +67,11 @@ const char *gx_bitmap_options_fault(gx_attribute_type type, const gx_bitmap_opti
     return NULL;
 }
 
+gx_bitmap_options gx_bitmap_options_asked(gx_attribute_type type, const gx_bitmap_options *asked)
+{
+    return gx_bitmap_options_fault(type, asked) ? (gx_bitmap_options){0} : *asked;
+}
+
 /* ---- bins ---- */
 
 static int compare_u64(const void *a, const void *b)

@@ -29,6 +29,9 @@ typedef struct gx_bitmap_source {
 /* What is wrong with options for an attribute, to stand behind its name in a message, or NULL. */
 const char *gx_bitmap_options_fault(gx_attribute_type type, const gx_bitmap_options *o);
 
+/* What a file was asked for, for whoever writes it again: nothing, where that has a fault. */
+gx_bitmap_options gx_bitmap_options_asked(gx_attribute_type type, const gx_bitmap_options *asked);
+
 /* Add the attribute's columns to *out, in a multiple of 8 bytes, and describe them in *entry, whose
  * begin counts from the spool's first byte. Where there are none, nothing is added. In place of a range
  * encoding, an equality encoding is made where a document can have several values. GX_ENOMEM, GX_EINPUT

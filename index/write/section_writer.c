@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -40,7 +41,8 @@ struct gx_section_writer {
     size_t map_bytes;
 };
 
-gx_status gx_section_writer_open(gx_section_writer **out, const char *path, bool force, uint32_t most, gx_error *err)
+gx_status gx_section_writer_open(gx_section_writer **out, const char *path, const gx_place *place, unsigned flags,
+                                 uint32_t most, gx_error *err)
 {
     gx_status st = GX_OK;
     assert(most % 4 == 0 && most <= GX_MAX_SECTIONS_WRITTEN);
@@ -55,7 +57,7 @@ gx_status gx_section_writer_open(gx_section_writer **out, const char *path, bool
     if (!s->hash || !s->buffer)
         st = gx_fail(err, GX_ENOMEM, "out of memory");
     else
-        st = gx_atomic_file_open(&s->out, path, GX_ATOMIC_FILE_SEEK | (force ? GX_ATOMIC_FILE_FORCE : 0), err);
+        st = gx_atomic_file_open_in(&s->out, place, path, GX_ATOMIC_FILE_SEEK | flags, err);
     s->fd = s->out.fd;
     s->path = s->out.path;
     s->written = s->at = sizeof(gx_header) + most * sizeof(gx_section); /* what is before is written last, by finish */
@@ -294,7 +296,10 @@ static gx_status write_header(gx_section_writer *s, gx_header *h, gx_error *err)
     gx_hasher_add(s->hash, h, sizeof *h);
     gx_hasher_add(s->hash, s->table, s->n * sizeof *s->table);
     h->checksum = gx_hasher_get(s->hash);
-    int e = ftruncate(s->fd, (off_t)s->at) ? errno : 0; /* the last section may be empty */
+    struct stat now;
+    int e = fstat(s->fd, &now) ? errno : 0;
+    if (!e && now.st_size != (off_t)s->at) /* the last section may be empty */
+        e = ftruncate(s->fd, (off_t)s->at) ? errno : 0;
     if (!e)
         e = gx_pwrite_all(s->fd, h, sizeof *h, 0);
     if (!e)

@@ -6,6 +6,7 @@
 #ifndef GX_INDEX_WRITE_SECTION_WRITER_H
 #define GX_INDEX_WRITE_SECTION_WRITER_H
 
+#include "engine/files/atomic_file.h"
 #include "engine/files/spool.h"
 #include "index/format.h"
 
@@ -15,7 +16,8 @@ typedef struct gx_section_writer gx_section_writer;
 
 /* force: replace an existing file. most: a multiple of 4 up to GX_MAX_SECTIONS_WRITTEN; the file
  * will have most - 3 to most sections. Statuses of gx_atomic_file_open. */
-gx_status gx_section_writer_open(gx_section_writer **out, const char *path, bool force, uint32_t most, gx_error *err);
+gx_status gx_section_writer_open(gx_section_writer **out, const char *path, const gx_place *place, unsigned flags,
+                                 uint32_t most, gx_error *err);
 
 /* End the current section, if any, and begin the next. Its flags follow from its kind. */
 gx_status gx_section_writer_begin(gx_section_writer *s, uint32_t kind, uint64_t param, gx_error *err);

@@ -87,6 +87,7 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     w->store_text = opt->store_text;
     w->impacts = opt->impacts;
     w->list_units = opt->list_units;
+    w->unnamed = opt->unnamed;
     w->threads = opt->threads ? opt->threads : 1;
     w->unit = 1;
     w->docids = opt->docids;
@@ -102,7 +103,9 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     if (st == GX_OK)
         st = fill_uuid(w->uuid, opt->uuid, err);
     if (st == GX_OK)
-        st = gx_section_writer_open(&w->sections, w->path, opt->force,
+        st = gx_section_writer_open(&w->sections, w->path, opt->place,
+                                    (opt->force ? GX_ATOMIC_FILE_FORCE : 0u) |
+                                        (opt->unnamed ? GX_ATOMIC_FILE_UNNAMED : 0u),
                                     (w->columns ? 16 : 12) + 4 * gx_writer_has_many_sections(w), err);
     if (st == GX_OK)
         st = gx_section_writer_begin(w->sections, GX_SEC_PAYLOAD, 0, err);

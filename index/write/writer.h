@@ -19,6 +19,7 @@
 #define GX_INDEX_WRITE_WRITER_H
 
 #include "codecs/codec.h"
+#include "engine/files/atomic_file.h"
 #include "index/analysis/analyzer.h"
 #include "index/format.h"
 #include "index/write/columns.h"
@@ -29,6 +30,8 @@ typedef struct gx_writer gx_writer;
 typedef struct gx_writer_options {
     size_t size;
     bool force;                   /* replace an existing file */
+    bool unnamed;                 /* as gx_writer_keep_unnamed; of the path, the directory alone counts */
+    const gx_place *place;        /* where the file goes, whose path is for messages; NULL: the path says it */
     bool store_text;              /* documents bring their text, which is compressed and kept */
     bool impacts;                 /* the lists' tfs are impacts, and the file says so */
     const gx_codec *docids, *tfs; /* of equal block_len, or gx_codec_auto; tfs NULL: as docids */

@@ -81,6 +81,18 @@ static gx_part *share_parts(const gx_part *parts, uint32_t n)
     return shared;
 }
 
+/* Whether all documents that are live now were so before. They may not have been where a backup was put back. */
+static bool were_live(const gx_part *was, const gx_part *now)
+{
+    const uint32_t n_docs = now->ix->n_docs;
+    bool were = true;
+    for (size_t w = 0; was->deletes && were && w * 64 < n_docs; ++w) {
+        const uint64_t there = n_docs - w * 64 < 64 ? (UINT64_C(1) << (n_docs - w * 64)) - 1 : UINT64_MAX;
+        were = !(there & (now->deletes ? now->deletes->live[w] : UINT64_MAX) & ~was->deletes->live[w]);
+    }
+    return were;
+}
+
 /* The joined index of old whose parts are those before `end` and still good; NULL: none. */
 static const joined_run *find_run(const gx_joined_parts *old, const gx_parts *now, uint32_t first, uint32_t end)
 {
@@ -88,7 +100,9 @@ static const joined_run *find_run(const gx_joined_parts *old, const gx_parts *no
         const joined_run *run = &old->runs[r];
         uint64_t n_gone = 0;
         uint32_t i = 0;
-        for (; i < run->n && first + i < end && run->was[i].ix == now->parts[first + i].ix; ++i)
+        for (; i < run->n && first + i < end && run->was[i].ix == now->parts[first + i].ix &&
+               were_live(&run->was[i], &now->parts[first + i]);
+             ++i)
             n_gone += run->was[i].n_live - now->parts[first + i].n_live;
         if (i == run->n && n_gone * LATER_DELETED_SHARE <= run->ix->n_docs)
             return run;

@@ -419,3 +419,214 @@ for line in sys.stdin:
     wait
     [ "$(grep -c new1 out)" -eq 1 ]
 }
+
+# 200 documents, and an index of them.
+build_numbers() {
+    seq 0 199 | awk '{ printf "{\"id\":\"d%d\",\"text\":\"all w%d\",\"n\":%d}\n", $1, $1, $1 }' >d.jsonl
+    "$GPUIDX" build -q d.jsonl -o d.gx --attr n:int
+    "$GPUIDX" collect -q d.gx -o c
+}
+
+count_all() {
+    "$GPUIDX" query -q "$1" --engine=cpu all -k 100000 -f tsv | wc -l
+}
+
+@test "titles of later documents are kept where the first have none" {
+    CASES=$DATA/cases/hostile
+    for store in text title; do
+        "$GPUIDX" build -q "$CASES/untitled.jsonl" -o a.gx --store=$store --force
+        rm -rf c
+        "$GPUIDX" collect -q a.gx -o c
+        "$GPUIDX" add -q c "$CASES/titled.jsonl"
+        ask query c --engine=cpu bird -f jsonl
+        says '"title":"A Title"'
+    done
+    "$GPUIDX" build -q "$CASES/titled.jsonl" -o a.gx --store=none --force
+    rm -rf c
+    "$GPUIDX" collect -q a.gx -o c
+    "$GPUIDX" delete -q c --filter 'NOT id:nosuch'
+    "$GPUIDX" add -q c "$CASES/titled.jsonl"
+    ask query c --engine=cpu bird -f jsonl
+    exits 0
+    ! grep -q 'A Title' <<<"$output"
+}
+
+@test "what is committed is no failure where the merge behind it fails" {
+    for part in 0 1 2 3; do
+        awk -v f=$part 'BEGIN { srand(f + 1); for (d = 0; d < 1500; ++d) {
+            printf "{\"id\":\"p%d-%d\",\"text\":\"all ", f, d
+            for (w = 0; w < 40; ++w) printf "w%d ", rand() * 5000; print "\"}" } }' >part$part.jsonl
+    done
+    "$GPUIDX" build -q part0.jsonl -o a.gx --store=text
+    "$GPUIDX" collect -q a.gx -o c
+    "$GPUIDX" add -q c part1.jsonl --merge=none
+    "$GPUIDX" add -q c part2.jsonl --merge=none
+    for every in 100000 500; do
+        rm -rf here
+        "$GPUIDX" collect -q c -o here
+        (ulimit -f 800 && ask add here part3.jsonl --commit-every=$every && exits 0 &&
+            complains 'is in place, but parts could not be merged' && complains 'gpuidx merge here' &&
+            [ "$(grep -c 'could not be merged' <<<"$stderr")" -eq 1 ])
+        [ "$(count_all here)" -eq 6000 ]
+        (ulimit -f 200 && ask merge here --policy=all && exits 5)
+        [ "$(count_all here)" -eq 6000 ]
+        ask merge here
+        exits 0
+        ask check here
+        exits 0
+        (ulimit -f 800 && ask delete here --query w1 && exits 0)
+        [ "$(count_all here)" -lt 6000 ]
+    done
+}
+
+@test "a command that ends at a bad document says what is committed" {
+    build_numbers
+    seq 0 9 | awk '{ printf "{\"id\":\"n%d\",\"text\":\"all\"}\n", $1 }' >more.jsonl
+    echo '{"id":"d7","text":"all"}' >>more.jsonl
+    ask add c more.jsonl --commit-every=4
+    exits 3
+    complains 'the first 8 are committed'
+    complains 'the 2 behind them are not'
+    [ "$(count_all c)" -eq 208 ]
+    ask add c more.jsonl
+    exits 3
+    [ "$(count_all c)" -eq 208 ]
+}
+
+@test "check reads deletes, and compares parts" {
+    ask check "$DATA/cases/hostile/deletes_disagree"
+    exits 1
+    complains 'part-000001.000002.del'
+    ask check --level=structure "$DATA/cases/hostile/deletes_disagree"
+    exits 0
+    "$GPUIDX" check -q "$BATS_FILE_TMPDIR/whole"
+}
+
+@test "what check takes can be written again, whatever bitmap columns were asked for" {
+    cp "$DATA/cases/hostile/asked_bins.gx" a.gx
+    ask check a.gx
+    exits 0
+    ask recode a.gx -o b.gx
+    exits 0
+    ask reorder a.gx -o r.gx
+    exits 0
+    ask collect a.gx -o c
+    exits 0
+    echo '{"id":"new","text":"hello new"}' >new.jsonl
+    ask add c new.jsonl
+    exits 0
+    ask merge c --policy=all
+    exits 0
+    ask export a.gx --attributes -o t.tsv
+    [ "$status" -eq 0 ] || [ "$status" -eq 2 ]
+}
+
+@test "a reader goes on while the folder is away, and sees what comes in its place" {
+    build_numbers
+    mkfifo in
+    "$GPUIDX" query c -q --engine=cpu -f tsv -k 1000 <in >out 2>err &
+    exec 8>in
+    echo w1 >&8
+    wait_until grep -q d1 out
+    mv c away
+    echo w2 >&8
+    wait_until grep -q d2 out
+    echo w3 >&8
+    wait_until grep -q d3 out
+    grep -q 'stays in use' err
+    [ "$(grep -c 'stays in use' err)" -eq 1 ]
+    mkdir c # no collection
+    echo w4 >&8
+    wait_until grep -q d4 out
+    rmdir c
+    mv away c
+    echo '{"id":"new1","text":"zebrafish","n":1}' >new.jsonl
+    "$GPUIDX" add -q c new.jsonl
+    echo zebrafish >&8
+    wait_until grep -q new1 out
+    exec 8>&-
+    wait $!
+    for path in nosuch nosuch/c d.gx; do
+        ask delete $path --query all
+        [ "$status" -ne 0 ]
+        ! grep -q 'is a folder' <<<"$stderr"
+    done
+}
+
+@test "collect copies a collection that others change" {
+    build_numbers
+    "$GPUIDX" delete -q c --filter 'n:<10'
+    (for i in $(seq 40); do
+        echo "{\"id\":\"x$i\",\"text\":\"all\",\"n\":$i}"
+    done >x.jsonl)
+    "$GPUIDX" add -q c x.jsonl --commit-every=1 &
+    for i in $(seq 8); do
+        ask collect c -o copy$i
+        exits 0
+        ask check copy$i
+        exits 0
+    done
+    wait
+    ask collect c -o copy
+    complains '230 documents'
+    cmp <("$GPUIDX" export -q c -o - -f ciff) <("$GPUIDX" export -q copy -o - -f ciff)
+    cmp c/MANIFEST copy/MANIFEST
+    [ ! -e copy/LOCK ]
+    echo '{"id":"other","text":"all"}' | "$GPUIDX" add -q copy -f jsonl -
+    [ "$(count_all copy)" -eq 231 ]
+    [ "$(count_all c)" -eq 230 ]
+    ask collect c -o copy
+    exits 5
+    ask collect c d.gx -o both
+    exits 2
+    complains 'is a collection itself'
+}
+
+@test "a command waits for the lock where it is told to" {
+    build_numbers
+    exec 7>>c/LOCK
+    flock 7
+    echo '{"id":"new1","text":"all"}' >new.jsonl
+    ask add c new.jsonl
+    exits 5
+    ask add c new.jsonl --wait=0.05
+    exits 5
+    "$GPUIDX" add -q c new.jsonl --wait &
+    "$GPUIDX" delete -q c --filter n:5 --wait=60 &
+    sleep 0.2
+    [ "$(count_all c)" -eq 200 ]
+    flock -u 7
+    wait
+    [ "$(count_all c)" -eq 200 ]
+    ask query c --engine=cpu all -k 1000 -f tsv
+    says new1
+    ! grep -q "	d5	" <<<"$output"
+}
+
+@test "add makes a collection that is not there" {
+    printf '%s\n' '{"id":"a","title":"A","text":"The cats","y":1}' '{"id":"b","text":"a cat","y":2}' >1.jsonl
+    printf '%s\n' '{"id":"c","text":"cat","y":2}' >2.jsonl
+    ask add c 1.jsonl
+    [ "$status" -ne 0 ]
+    [ ! -e c ]
+    ask add c 1.jsonl --analyzer=simple
+    exits 2
+    ask add c 1.jsonl --create --attr y:int --store=text --analyzer=simple
+    exits 0
+    complains '2 documents in 1 part'
+    ask add c 2.jsonl --create --attr y:int --store=text --analyzer=simple
+    exits 0
+    ask add c --create 2.jsonl
+    exits 3
+    "$GPUIDX" build -q 1.jsonl 2.jsonl -o x.gx --attr y:int --store=text --analyzer=simple
+    cmp <("$GPUIDX" export -q c -o - -f ciff) <("$GPUIDX" export -q x.gx -o - -f ciff)
+    ask query c --engine=cpu cat --filter y:2 -f tsv
+    [ "$(wc -l <<<"$output")" -eq 2 ]
+    for other in '--attr y:float' '--attr z:int' '--analyzer=english' '--store=title' '--store=none' \
+        '--codec=lane1024' '--fold=unicode' '--stemmer=porter' '--stopwords=lucene'; do
+        ask add c --create 2.jsonl --attr y:int --store=text --analyzer=simple $other
+        exits 2
+    done
+    ask add x.gx --create 2.jsonl
+    [ "$status" -ne 0 ]
+}

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "engine/api/gpuidx_advanced.h"
+#include "tools/cli/attribute_list.h"
 #include "tools/cli/corpus.h"
 #include "tools/cli/document_filter.h"
 #include "tools/cli/progress.h"
@@ -21,6 +22,7 @@ static int open_collection(gx_collection **c, const cli_args *a, uint32_t thread
     o.memory = memory;
     o.threads = threads;
     o.cancel = is_stopped;
+    o.wait = cli_number(a, "wait");
     return gx_collection_open(c, a->argv[0], &o, &err) ? cli_fail_error(&err) : 0;
 }
 
@@ -46,12 +48,21 @@ static int close_collection(gx_collection *c, const cli_args *a, int code)
     return code;
 }
 
-/* Merge parts, where --merge asks for it. A signal ends the merge; earlier commits stay. */
-static int merge(gx_collection *c, gx_merge_policy policy)
+/* Commit, and merge parts where --merge asks for it. A signal ends the merge; earlier commits stay. A merge that fails
+ * behind a commit is no failure of the command, which has done what it was told to: it is told of, and *merging becomes
+ * false. */
+static int commit_and_merge(gx_collection *c, const cli_args *a, bool *merging)
 {
-    gx_error err = {0};
-    const gx_status st = gx_collection_merge(c, policy, &err);
-    return st == GX_OK || st == GX_ECANCELLED ? 0 : cli_fail_error(&err);
+    gx_error err = {0}, why;
+    const gx_status st = *merging ? gx_collection_merge(c, GX_MERGE_TIERS, &err) : gx_collection_commit(c, &err);
+    if (st == GX_OK || st == GX_ECANCELLED)
+        return 0;
+    if (!*merging || gx_collection_commit(c, &why)) /* after a commit that failed, another one fails, too */
+        return cli_fail_error(&err);
+    *merging = false;
+    cli_warn("%s: commit %llu is in place, but parts could not be merged: %s. `gpuidx merge %s` does it later",
+             a->argv[0], (unsigned long long)gx_index_commit(gx_collection_index(c)), err.text, a->argv[0]);
+    return 0;
 }
 
 static int end(const cli_args *a, int code)
@@ -70,8 +81,8 @@ typedef struct adding {
     gx_collection *c;
     gx_source *source;
     progress bar;
-    bool update;
-    uint64_t commit_every, n_pending, skipped;
+    bool update, merging;
+    uint64_t commit_every, n_pending, n_committed, skipped;
     gx_attribute attributes[GX_MAX_ATTRIBUTES];
     char *names;
 } adding;
@@ -98,8 +109,8 @@ static int refuse_impacts(const adding *x)
     return !stats.impacts
                ? 0
                : cli_fail(GX_EUSAGE,
-                          "%s holds impacts, as of learned weights: documents cannot be added to it; build a "
-                          "new index of all vectors (gpuidx build -f vectors)",
+                          "%s holds impacts, as of learned weights: documents cannot be added to it; build a new "
+                          "index of all vectors (gpuidx build -f vectors)",
                           x->args->argv[0]);
 }
 
@@ -112,7 +123,9 @@ static int read_attributes(adding *x, gx_source_options *in)
     char *p = x->names = calloc(n + 1, 65);
     if (!p)
         return cli_fail(GX_ENOMEM, "no memory for the names of attributes");
-    for (uint32_t i = 0; i < n && gx_index_get_attribute(ix, i, &info) == GX_OK; ++i, p += 65) {
+    for (uint32_t i = 0; i < n; ++i, p += 65) {
+        if (gx_index_get_attribute(ix, i, &info) != GX_OK)
+            return cli_fail(GX_ENOMEM, "no memory for the names of attributes");
         memcpy(p, info.name, info.name_len < 64 ? info.name_len : 64);
         x->attributes[i] = (gx_attribute){p, info.type};
     }
@@ -145,11 +158,21 @@ static int open_source(adding *x)
 
 static int commit(adding *x)
 {
-    gx_error err = {0};
-    x->n_pending = 0;
-    if (gx_collection_commit(x->c, &err))
-        return cli_fail_error(&err);
-    return cli_choice(x->args, "merge") ? 0 : merge(x->c, GX_MERGE_TIERS);
+    const int code = commit_and_merge(x->c, x->args, &x->merging);
+    if (code == 0) {
+        x->n_committed += x->n_pending;
+        x->n_pending = 0;
+    }
+    return code;
+}
+
+/* Where a command that commits now and then ends early: what is there, and what is not. */
+static void tell_committed(const adding *x)
+{
+    if (x->commit_every && x->c)
+        cli_warn("%s: of the documents read, the first %s are committed, commit %llu; the %s behind them are not",
+                 x->args->argv[0], show_count(x->n_committed),
+                 (unsigned long long)gx_index_commit(gx_collection_index(x->c)), show_count(x->n_pending));
 }
 
 /* Handle a bad document. 0: it is left out, and the command goes on. */
@@ -196,9 +219,52 @@ static int add_documents(adding *x)
     return commit(x);
 }
 
+/* ---- add --create ---- */
+
+static const char *const build_flags[] = {"analyzer", "stemmer", "stopwords", "fold",
+                                          "attr",     "store",   "codec",     "tf-codec"};
+
+/* A flag that says how a collection is made; NULL: none is given. */
+static const char *given_build_flag(const cli_args *a)
+{
+    for (size_t i = 0; i < sizeof build_flags / sizeof *build_flags; ++i)
+        if (cli_given(a, build_flags[i]))
+            return build_flags[i];
+    return NULL;
+}
+
+/* Make the collection if it is not there. One that is there must take documents as the flags say, if any is given. */
+static int create(const cli_args *a)
+{
+    attribute_list attributes = {0};
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    gx_error err = {0};
+    bool made;
+    const bool exists = access(a->argv[0], F_OK) == 0;
+    int code = attribute_list_read(&attributes, a);
+    o.analyzer = cli_text(a, "analyzer");
+    o.stemmer = cli_text(a, "stemmer");
+    o.stopwords = cli_text(a, "stopwords");
+    o.fold = cli_text(a, "fold");
+    o.docid_codec = cli_text(a, "codec");
+    o.tf_codec = cli_text(a, "tf-codec");
+    o.store_titles = cli_choice(a, "store") >= 1;
+    o.store_text = cli_choice(a, "store") == 2;
+    o.attributes = attributes.attributes;
+    o.n_attributes = attributes.n;
+    o.bitmaps = attributes.bitmaps;
+    if (code == 0 && gx_collection_create(a->argv[0], exists && !given_build_flag(a) ? NULL : &o, &made, &err))
+        code = cli_fail_error(&err);
+    attribute_list_free(&attributes);
+    return code;
+}
+
 static int run_adding(const cli_args *a, bool update)
 {
-    adding x = {.args = a, .update = update, .commit_every = cli_count(a, "commit-every")};
+    adding x = {.args = a,
+                .update = update,
+                .merging = cli_choice(a, "merge") == 0,
+                .commit_every = cli_count(a, "commit-every")};
     int code = open_collection(&x.c, a, threads_of(a) - readers_of(a), cli_count(a, "memory"));
     if (code == 0)
         code = refuse_impacts(&x);
@@ -213,6 +279,8 @@ static int run_adding(const cli_args *a, bool update)
         corpus_tell_notes(x.source);
         if (x.skipped > MAX_REPORTS)
             cli_warn("%s bad documents were skipped; the first %d are shown", show_count(x.skipped), MAX_REPORTS);
+        if (code)
+            tell_committed(&x);
     }
     gx_source_close(x.source);
     free(x.names);
@@ -221,7 +289,11 @@ static int run_adding(const cli_args *a, bool update)
 
 static int run_add(const cli_args *a)
 {
-    return run_adding(a, false);
+    const char *flag = given_build_flag(a);
+    if (!cli_switch(a, "create") && flag)
+        return cli_usage(a, "--%s is of a new collection: give --create", flag);
+    const int code = cli_switch(a, "create") ? create(a) : 0;
+    return code ? code : run_adding(a, false);
 }
 
 static int run_update(const cli_args *a)
@@ -230,6 +302,10 @@ static int run_update(const cli_args *a)
 }
 
 /* clang-format off */
+#define WAIT_FLAG \
+    {"wait", 0, CLI_NUMBER, "SECONDS", "0", \
+     "how long to wait while another process changes the collection; `--wait` alone: until that one is done. Without " \
+     "it the command fails then", .max = 1e9, .bare = "1e9"}
 #define CORPUS_FLAGS \
     {"format", 'f', CLI_CHOICE, "jsonl|tsv|csv|trectext|trecweb|smart|warc|plain|files", NULL, \
      "the format of the corpus, see `gpuidx help build`; without it, the format is guessed"}, \
@@ -246,12 +322,31 @@ static int run_update(const cli_args *a)
     {"commit-every", 0, CLI_COUNT, "N", NULL, \
      "commit after each `N` documents, so that readers see them; without it, once, at the end", .min = 1}, \
     {"merge", 0, CLI_CHOICE, "tiers|none", "tiers", \
-     "`tiers`: after a commit, merge parts of about one size, see `gpuidx help merge`; `none`: leave them"}, \
+     "`tiers`: with a commit, merge parts of about one size, see `gpuidx help merge`; `none`: leave them"}, \
+    WAIT_FLAG, \
     {"memory", 'm', CLI_BYTES, "SIZE", "512M", "memory for the inversion", .min = 1 << 20}, \
     {"threads", 'j', CLI_COUNT, "N", "1", "use at most `N` threads; 0: one a processor", .max = 1024}
 /* clang-format on */
 
-static const cli_flag adding_flags[] = {CORPUS_FLAGS, {NULL}};
+static const cli_flag update_flags[] = {CORPUS_FLAGS, {NULL}};
+
+static const cli_flag add_flags[] = {
+    CORPUS_FLAGS,
+    {"create", 0, CLI_SWITCH, NULL, NULL,
+     "make the collection first if it is not there. The flags below say how it takes documents, as they do for "
+     "`gpuidx build`; one that is there must take them alike"},
+    {"attr", 0, CLI_LIST, "NAME:TYPE", NULL,
+     "with `--create`, keep the field or column `NAME` as an attribute, see `gpuidx help build`; may be given several "
+     "times"},
+    {"store", 0, CLI_CHOICE, "none|title|text", "title", "with `--create`, what is kept besides ids"},
+    {"analyzer", 0, CLI_CHOICE, "english|simple|whitespace", "english",
+     "with `--create`, how text becomes terms, see `gpuidx help build`"},
+    CLI_WORD_FLAGS,
+    {"fold", 0, CLI_CHOICE, "none|unicode", "none",
+     "with `--create`, `unicode`: accents, ligatures, width and the like make no difference, see `gpuidx help build`"},
+    CLI_CODEC_FLAGS,
+    {NULL},
+};
 
 static const cli_section adding_sections[] = {
     {"Commits",
@@ -267,6 +362,8 @@ static const cli_section adding_sections[] = {
 static const cli_section add_examples[] = {
     {"gpuidx add papers today.jsonl", "Another day's documents."},
     {"producer | gpuidx add papers -f jsonl - --commit-every=10000", "A stream, visible every 10,000 documents."},
+    {"gpuidx add --create --wait --attr year:int papers today.jsonl",
+     "The same command on every day, the first one included; it waits where another process adds, too."},
     {NULL},
 };
 
@@ -278,7 +375,7 @@ const cli_command cmd_add = {
                    "document of the collection has already makes a document bad; `gpuidx update` replaces it.",
     .sections = adding_sections,
     .examples = add_examples,
-    .flags = adding_flags,
+    .flags = add_flags,
     .min_args = 2,
     .max_args = -1,
     .run = run_add,
@@ -297,7 +394,7 @@ const cli_command cmd_update = {
                    "that comes several times the last document stays.",
     .sections = adding_sections,
     .examples = update_examples,
-    .flags = adding_flags,
+    .flags = update_flags,
     .min_args = 2,
     .max_args = -1,
     .run = run_update,
@@ -389,7 +486,7 @@ static int delete_chosen(const cli_args *a, gx_collection *c)
 {
     const gx_index *ix = gx_collection_index(c);
     document_filter f = {0};
-    gx_error err = {0};
+    bool merging = cli_choice(a, "merge") == 0;
     uint64_t *words = calloc(gx_index_n_docs(ix) / 64 + 1, sizeof *words);
     if (!words)
         return cli_fail(GX_ENOMEM, "no memory for %llu documents", (unsigned long long)gx_index_n_docs(ix));
@@ -400,10 +497,8 @@ static int delete_chosen(const cli_args *a, gx_collection *c)
         code = keep_matches(a, ix, words);
     if (code == 0)
         code = delete_documents(c, words);
-    if (code == 0 && gx_collection_commit(c, &err))
-        code = cli_fail_error(&err);
-    if (code == 0 && cli_choice(a, "merge") == 0)
-        code = merge(c, GX_MERGE_TIERS);
+    if (code == 0)
+        code = commit_and_merge(c, a, &merging);
     document_filter_free(&f);
     free(words);
     return code;
@@ -434,6 +529,7 @@ static const cli_flag delete_flags[] = {
     {"syntax", 0, CLI_CHOICE, CLI_SYNTAXES, "plain", "of `--query`: how it is read, see `gpuidx help query`"},
     {"merge", 0, CLI_CHOICE, "tiers|none", "tiers",
      "`tiers`: write parts of which more than a third is deleted anew, see `gpuidx help merge`; `none`: leave them"},
+    WAIT_FLAG,
     {NULL},
 };
 
@@ -462,10 +558,13 @@ const cli_command cmd_delete = {
 static int run_merge(const cli_args *a)
 {
     gx_collection *c = NULL;
+    gx_error err = {0};
     int code = open_collection(&c, a, threads_of(a), 0);
     if (code == 0) {
         stop_on_signals();
-        code = merge(c, cli_choice(a, "policy") ? GX_MERGE_ALL : GX_MERGE_TIERS);
+        const gx_status st = gx_collection_merge(c, cli_choice(a, "policy") ? GX_MERGE_ALL : GX_MERGE_TIERS, &err);
+        if (st != GX_OK && st != GX_ECANCELLED)
+            code = cli_fail_error(&err);
         stop_no_more();
     }
     return end(a, close_collection(c, a, code));
@@ -475,6 +574,7 @@ static const cli_flag merge_flags[] = {
     {"policy", 0, CLI_CHOICE, "tiers|all", "tiers", "which parts are merged"},
     {"threads", 'j', CLI_COUNT, "N", "1",
      "use at most `N` threads for the lists; 0: one a processor. The result is the same for any number", .max = 1024},
+    WAIT_FLAG,
     {NULL},
 };
 

@@ -14,10 +14,12 @@ static int run(const cli_args *a)
         return cli_fail_error(&err);
     gx_index *ix;
     const gx_index_options options = {sizeof options, GX_CHECK_STRUCTURE};
-    if (gx_index_open(&ix, output, &options, &err))
-        return cli_fail_error(&err);
-    cli_note("%s: %llu documents in %d part%s", output, (unsigned long long)gx_index_n_docs(ix), a->argc,
-             a->argc == 1 ? "" : "s");
+    if (gx_index_open(&ix, output, &options, &err)) {
+        cli_warn("%s is in place, but its summary cannot be made: %s", output, err.text);
+        return 0;
+    }
+    cli_note("%s: %llu documents in %u part%s, commit %llu", output, (unsigned long long)gx_index_n_docs(ix),
+             gx_index_n_parts(ix), gx_index_n_parts(ix) == 1 ? "" : "s", (unsigned long long)gx_index_commit(ix));
     gx_index_close(ix);
     return 0;
 }
@@ -41,6 +43,20 @@ static const cli_section sections[] = {
      "A file has at most 4,294,967,294 documents, a collection any number of them: 4,096 files. One of more documents "
      "than a file can have cannot become one file (`recode`, `merge --policy=all`, `query --join=always`, exports of "
      "lists)."},
+    {"Backup and replacement",
+     "`gpuidx collect COLLECTION -o COPY` copies one commit, also while another process changes the collection: by hard "
+     "links, which take no space and no time, or byte by byte where COPY lies on another file system. COPY is a "
+     "collection of its own, to be searched, changed and moved; what is changed in one of them does not show in the "
+     "other. A plain copy (cp, rsync) of a collection in use can have parts of two commits, and then does not open.\n"
+     "\n"
+     "To put a copy back, or another collection in the place of one, move the old folder away and the new one to its "
+     "path (`mv`), or let a symbolic link lead to the new one. Programs that search go on with the commit that they "
+     "have open until they look for a newer one: `query` before each line of its input, which also goes on where the "
+     "folder is away at that moment; C's `gx_index_reopen` and Python's `reopen` when they are called, which fail then "
+     "and leave the old commit open. Programs that change the old folder end with an error at their next commit, and "
+     "write nothing into the new one.\n"
+     "\n"
+     "Never write into the files of a collection (rsync --inplace): copies and programs that search share them."},
     {"With Slurm",
      "Each task of an array builds an index of its share of the files; a job that waits for the array collects them:\n"
      "\n"
@@ -62,15 +78,16 @@ static const cli_section sections[] = {
 static const cli_section examples[] = {
     {"gpuidx collect 2019.gx 2020.gx 2021.gx -o papers", "Three years as one collection."},
     {"gpuidx query papers 'inverted index'", "The best of all three, with scores as of one index."},
+    {"gpuidx collect papers -o papers.backup", "A copy of the last commit, while others search and change papers."},
     {NULL},
 };
 
 const cli_command cmd_collect = {
     .name = "collect",
-    .summary = "make one collection of several indexes",
-    .synopsis = "INDEX... -o FOLDER",
+    .summary = "make one collection of several indexes, or copy one",
+    .synopsis = "INDEX... -o FOLDER\nCOLLECTION -o COPY",
     .description = "Puts finished indexes side by side, to be searched as one. Nothing is merged: it takes as long as "
-                   "verifying the files.",
+                   "verifying the files. Of one collection it makes a copy of the last commit.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

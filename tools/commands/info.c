@@ -56,7 +56,11 @@ static json_t *json_of_attributes(const gx_index *ix)
 {
     json_t *list = json_array();
     gx_attribute_info a = {.size = sizeof a};
-    for (uint32_t i = 0; gx_index_get_attribute(ix, i, &a) == GX_OK; ++i) {
+    for (uint32_t i = 0; i < gx_index_n_attributes(ix); ++i) {
+        if (gx_index_get_attribute(ix, i, &a) != GX_OK) { /* no memory: rather no list than one that lacks some */
+            json_decref(list);
+            return NULL;
+        }
         json_t *o = json_pack("{s:s%, s:s, s:I, s:I, s:I}", "name", a.name, a.name_len, "type",
                               gx_attribute_type_name(a.type), "documents", (json_int_t)a.n_documents, "values",
                               (json_int_t)a.n_values, "bytes", (json_int_t)a.bytes);
@@ -202,11 +206,14 @@ static const char *moment(char text[64], int64_t seconds)
     return text;
 }
 
-static void print_bitmaps(const gx_index *ix)
+static gx_status print_bitmaps(const gx_index *ix)
 {
     gx_attribute_info a = {.size = sizeof a};
     bool any = false;
-    for (uint32_t i = 0; gx_index_get_attribute(ix, i, &a) == GX_OK; ++i) {
+    for (uint32_t i = 0; i < gx_index_n_attributes(ix); ++i) {
+        const gx_status st = gx_index_get_attribute(ix, i, &a);
+        if (st != GX_OK)
+            return st;
         if (a.encoding == GX_BITMAPS_NONE)
             continue;
         if (!any)
@@ -216,6 +223,7 @@ static void print_bitmaps(const gx_index *ix)
                a.n_bins, (unsigned long long)a.bitmap_bytes,
                a.n_values ? 8.0 * (double)a.bitmap_bytes / (double)a.n_values : 0);
     }
+    return GX_OK;
 }
 
 /* The least and the greatest value, but of keywords. */
@@ -236,12 +244,15 @@ static void print_extremes(const gx_attribute_info *a)
         printf("%lld to %lld", (long long)a->min_int, (long long)a->max_int);
 }
 
-static void print_attributes(const gx_index *ix)
+static gx_status print_attributes(const gx_index *ix)
 {
     gx_attribute_info a = {.size = sizeof a};
     if (gx_index_n_attributes(ix))
         printf("\n%-20s %-8s %11s %12s  %s\n", "attribute", "type", "documents", "bytes", "values");
-    for (uint32_t i = 0; gx_index_get_attribute(ix, i, &a) == GX_OK; ++i) {
+    for (uint32_t i = 0; i < gx_index_n_attributes(ix); ++i) {
+        const gx_status st = gx_index_get_attribute(ix, i, &a);
+        if (st != GX_OK)
+            return st;
         printf("%-20.*s %-8s %11llu %12llu  ", (int)a.name_len, a.name, gx_attribute_type_name(a.type),
                (unsigned long long)a.n_documents, (unsigned long long)a.bytes);
         if (a.type == GX_ATTRIBUTE_KEYWORD || a.type == GX_ATTRIBUTE_KEYWORDS)
@@ -251,7 +262,7 @@ static void print_attributes(const gx_index *ix)
         print_extremes(&a);
         putchar('\n');
     }
-    print_bitmaps(ix);
+    return print_bitmaps(ix);
 }
 
 static void print_sizes(const gx_index_stats *st, const gx_index_sizes *s)
@@ -307,11 +318,11 @@ static int print_human(const char *path, const gx_index *ix, const gx_index_stat
                st->impact_unit);
     printf("%-12s %s word%s in all; a document has %s to %s, %.1f on average\n", "tokens", show_count(st->n_tokens),
            plural(st->n_tokens), show_count(st->min_doc_len), show_count(st->max_doc_len), st->avgdl);
-    const int code = print_meta(ix);
-    if (!code) {
-        print_attributes(ix);
+    int code = print_meta(ix);
+    if (!code && print_attributes(ix) != GX_OK)
+        code = cli_fail(GX_ENOMEM, "%s: no memory for the attributes' description", path);
+    if (!code)
         print_sizes(st, s);
-    }
     return code;
 }
 

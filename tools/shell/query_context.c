@@ -304,8 +304,16 @@ static gx_status expand(ask *k, gx_error *err)
     return gx_rm3_expand(&k->expanded, &k->n_expanded, k->session, k->ix, &query, &k->options, &k->rm3, err);
 }
 
-/* Switch to the last commit of a collection that others change. Where that fails, the old commit
- * stays in use. */
+/* The last commit cannot be opened: the old one stays in use. The reason is told once. */
+static void keep_old(ask *k, const char *why)
+{
+    if (!k->keeps_old)
+        cli_warn("%s. The commit that is open, %llu, stays in use", why, (unsigned long long)gx_index_commit(k->ix));
+    k->keeps_old = true;
+}
+
+/* Switch to the last commit of a collection that others change. Where there is none for a moment, or it
+ * cannot be opened, the old commit stays in use. */
 static int reload(ask *k)
 {
     gx_error err = {0};
@@ -317,11 +325,20 @@ static int reload(ask *k)
     const gx_index_options light = {.size = sizeof light, .check = GX_CHECK_STRUCTURE};
     if (gx_index_n_parts(k->ix) == 0)
         return 0;
-    if (gx_index_reopen(&ix, k->ix, &light, &err) || !ix)
-        return err.status ? cli_fail_error(&err) : 0;
+    if (gx_index_reopen(&ix, k->ix, &light, &err))
+        keep_old(k, err.text);
+    else
+        k->keeps_old = false;
+    if (!ix)
+        return 0;
     int code = 0;
-    if (gx_engine_reopen(&en, k->en, ix, &err) || gx_session_open(&session, en, &err))
-        code = cli_fail_error(&err);
+    if (gx_engine_reopen(&en, k->en, ix, &err) || gx_session_open(&session, en, &err)) {
+        keep_old(k, err.text);
+        gx_session_close(session);
+        gx_engine_close(en);
+        gx_index_close(ix);
+        return 0;
+    }
     if (code == 0)
         code = document_filter_read(&filter, ix, k->filter.only, k->filter.except, k->filter.expression);
     if (code == 0)

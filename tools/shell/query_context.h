@@ -35,6 +35,7 @@ typedef struct ask {
     double *scores;   /* [max_k] */
     uint32_t max_k;
     uint64_t n_asked;
+    bool keeps_old;     /* the last commit cannot be opened, which has been told */
     bool told_fallback; /* that the CPU searches in place of a GPU that failed */
     double seconds;     /* of searching, all queries together */
     char *last;         /* the last query, for the shell's .explain */

@@ -67,24 +67,24 @@ static void a_complete_file_gets_its_name_but_never_another_files(void **state)
     (void)state;
     struct stat st;
     char *name = NULL;
-    const int fd = gx_temporary_file_open_nameable(folder, &name);
+    const int fd = gx_temporary_file_open_nameable(AT_FDCWD, folder, &name);
     assert_true(fd >= 0);
     assert_int_equal(gx_write_all(fd, "abc", 3), 0);
     if (name) { /* this file system has no files without a name */
         assert_int_equal(count_names(), 1);
     } else {
         assert_int_equal(count_names(), 0);
-        assert_int_equal(gx_temporary_file_link_as(fd, in_folder("x")), 0);
+        assert_int_equal(gx_temporary_file_link_as(fd, AT_FDCWD, in_folder("x")), 0);
         assert_int_equal(stat(in_folder("x"), &st), 0);
         assert_int_equal(st.st_size, 3);
-        assert_int_equal(gx_temporary_file_link_as(fd, in_folder("x")), EEXIST);
-        assert_int_equal(gx_temporary_file_link(fd, folder, &name), 0);
+        assert_int_equal(gx_temporary_file_link_as(fd, AT_FDCWD, in_folder("x")), EEXIST);
+        assert_int_equal(gx_temporary_file_link(fd, AT_FDCWD, folder, &name), 0);
         assert_int_equal(count_names(), 2);
         unlink(in_folder("x"));
     }
-    gx_temporary_name_drop(name);
+    gx_temporary_name_drop(AT_FDCWD, name);
     assert_int_equal(count_names(), 0);
-    gx_temporary_name_drop(NULL);
+    gx_temporary_name_drop(AT_FDCWD, NULL);
     close(fd);
 }
 
@@ -105,11 +105,11 @@ static void a_sweep_removes_what_no_process_holds_and_nothing_else(void **state)
         touch(kept[i]);
     const int held = open(in_folder(".gpuidx-fedcba9876543210.tmp"), O_RDWR);
     assert_int_equal(flock(held, LOCK_EX | LOCK_NB), 0);
-    gx_temporary_files_sweep(folder);
+    gx_temporary_files_sweep(AT_FDCWD, folder);
     assert_int_equal(access(in_folder(".gpuidx-0123456789abcdef.tmp"), F_OK), -1);
     assert_int_equal(access(in_folder(".gpuidx-fedcba9876543210.tmp"), F_OK), 0); /* its owner lives */
     close(held);
-    gx_temporary_files_sweep(folder);
+    gx_temporary_files_sweep(AT_FDCWD, folder);
     assert_int_equal(count_names(), sizeof kept / sizeof *kept);
     for (size_t i = 0; i < sizeof kept / sizeof *kept; ++i)
         assert_int_equal(unlink(in_folder(kept[i])), 0);

@@ -563,7 +563,7 @@ static void a_killed_writer_leaves_the_old_file_and_nothing_else(void **state)
 {
     (void)state;
     char *name;
-    close(gx_temporary_file_open_nameable(dir, &name));
+    close(gx_temporary_file_open_nameable(AT_FDCWD, dir, &name));
     if (name) { /* the one thing that a kill leaves there: .gpuidx-*.tmp */
         unlink(name);
         free(name);

@@ -30,7 +30,8 @@ typedef struct model {
 typedef struct sequence {
     uint64_t seed, random, next_id;
     char dir[64];
-    model committed, now;
+    model committed, now, backup; /* backup: of the folder DIR.backup, if has_backup */
+    bool has_backup;
     gx_collection *writer;
     gx_index *ix; /* a commit that is open, NULL: none */
     gx_engine *engines[N_ENGINES];
@@ -519,10 +520,40 @@ static void commit(sequence *s)
     copy_model(&s->committed, &s->now);
 }
 
+static void remove_collection(const char *dir)
+{
+    char command[128];
+    sprintf(command, "rm -rf '%s'", dir);
+    assert_int_equal(system(command), 0);
+}
+
+/* Copy the last commit, or put the copy back: then commits with the numbers of those that are lost follow, and readers
+ * that have these open see the difference. */
+static void back_up_or_restore(sequence *s)
+{
+    char backup[96];
+    const char *dir = s->dir;
+    gx_error err = {0};
+    sprintf(backup, "%s.backup", s->dir);
+    if (!s->has_backup) {
+        check(gx_collect(backup, &dir, 1, &err), &err, s, "back up");
+        copy_model(&s->backup, &s->committed);
+        s->has_backup = true;
+        return;
+    }
+    gx_collection_close(s->writer);
+    remove_collection(s->dir);
+    assert_int_equal(rename(backup, s->dir), 0);
+    s->has_backup = false;
+    open_writer(s);
+    copy_model(&s->committed, &s->backup);
+    copy_model(&s->now, &s->backup);
+}
+
 static void step(sequence *s)
 {
     gx_error err = {0};
-    const uint32_t kind = below(&s->random, 20), some = 1 + below(&s->random, below(&s->random, 3) ? 12 : 90);
+    const uint32_t kind = below(&s->random, 23), some = 1 + below(&s->random, below(&s->random, 3) ? 12 : 90);
     if (kind < 7) {
         add_some(s, some);
     } else if (kind < 11) {
@@ -536,6 +567,8 @@ static void step(sequence *s)
     } else if (kind < 17) {
         check(gx_collection_merge(s->writer, kind == 15 ? GX_MERGE_ALL : GX_MERGE_TIERS, &err), &err, s, "merge");
         copy_model(&s->committed, &s->now);
+    } else if (kind < 20) {
+        back_up_or_restore(s);
     } else {
         compare(s); /* sees the last commit, not what is pending */
         return;
@@ -565,13 +598,6 @@ static void begin(sequence *s)
     copy_model(&s->committed, &s->now);
 }
 
-static void remove_collection(const char *dir)
-{
-    char command[128];
-    sprintf(command, "rm -rf '%s'", dir);
-    assert_int_equal(system(command), 0);
-}
-
 static void a_collection_equals_a_fresh_build_of_its_documents(void **state)
 {
     (void)state;
@@ -595,6 +621,9 @@ static void a_collection_equals_a_fresh_build_of_its_documents(void **state)
         gx_collection_close(s.writer);
         free(s.now.docs);
         free(s.committed.docs);
+        free(s.backup.docs);
+        remove_collection(s.dir);
+        strcat(s.dir, ".backup");
         remove_collection(s.dir);
     }
     print_message("%u sequences from seed %llu, %llu comparisons, engines: CPU%s\n", n, (unsigned long long)base_seed,
