@@ -1,10 +1,11 @@
 """Collections: several index files as one index, to which documents are added and from which they are deleted."""
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import threading
-from typing import Any, Dict, Iterable, Mapping, NamedTuple, Sequence, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence, Union
 
 from . import _build
 from ._index import _CHECKS, Index, _choose
@@ -30,17 +31,19 @@ class Collection:
     memory   bytes for the inversion of what is added; 0: 512 MiB
     threads  that work for a build, the caller's included
     check    how much of the files is verified: "structure", "checksum" or "full"
+    wait     seconds to wait while another process has the lock, or True: until it has not; False: StorageError then
 
     Readers open the folder as they open a file, gpuidx.open(path), see the last commit, and stay with it until
     Index.reopen. Changes are seen by nobody until commit returns; then they are on disk. A with-block commits at its
     end, and drops what was not committed where it raises. close drops it as well, and so does a process that dies.
 
-    Threads take turns. After an exception other than InputError the collection is closed, and has its last commit. A
-    forked child must open its own.
+    Threads take turns. After an exception of the library other than InputError the collection is closed, and has its
+    last commit: StorageError, say, where another folder has come in the place of the one that was opened. A forked
+    child must open its own.
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], *, memory: int = 0, threads: int = 1,
-                 check: str = "structure") -> None:
+                 check: str = "structure", wait: Union[bool, float] = False) -> None:
         self._collection = ffi.NULL
         self.path = os.fsdecode(path)
         self._lock = threading.RLock()
@@ -50,14 +53,15 @@ class Collection:
         opt.memory, opt.threads = whole(memory, "memory", 0, UINT64_MAX), whole(threads, "threads")
         opt.cancel = self._interrupt.cancel
         opt.check = _choose(_CHECKS, "check", check)
-        _check(lib.gx_collection_open(out, path_bytes(path), opt, err), err)
+        opt.wait = math.inf if wait is True else float(wait)
+        self._interrupt.check(lib.gx_collection_open(out, path_bytes(path), opt, err), err)
         self._collection = out[0]
 
     @classmethod
     def create(cls, path: Union[str, "os.PathLike[str]"], indexes: Iterable[Union[str, "os.PathLike[str]", Index]] = (),
                *, memory: int = 0, threads: int = 1, **build_arguments: Any) -> "Collection":
         """Make a collection of index files (paths, or each an Index), and open it. The files get a second name in the
-        folder. Without files it is empty, and build_arguments (analyzer, store_text, attributes, ...) say how it will
+        folder. Of one collection's path it makes a copy of the last commit, also while others change that one. Without files it is empty, and build_arguments (analyzer, store_text, attributes, ...) say how it will
         index documents. ExistsError where the folder exists; UsageError: the files differ in their analyzer, say."""
         files = [i.path if isinstance(i, Index) else i for i in indexes]
         if files and build_arguments:
@@ -137,8 +141,9 @@ class Collection:
 
     def add(self, documents: Any) -> int:
         """Add one document, a dict, or many, in any of the forms that gpuidx.build takes, behind all others; returns
-        their number. Values of attributes are under their names. InputError: a live document has that id, or a
-        document is malformed; those before it are added, the others are not."""
+        their number. Values of attributes are under their names. InputError: a live document has that id; InputError,
+        TypeError or ValueError: a document is malformed. Then, and where the iterator raises, the documents before are
+        added, the others are not, and the collection stays open."""
         return self._change(documents, lambda document, err: lib.gx_collection_add(self._collection, document, err))
 
     def update(self, documents: Any) -> int:
@@ -158,15 +163,44 @@ class Collection:
     def _change(self, documents: Any, change: Any) -> int:
         if isinstance(documents, Mapping) and any(name in documents for name in _build.IDS):
             documents = [documents]  # one document, and not {id: text}
-        n, err = 0, new_error()
+        n, recent = 0, []  # type: int, List[Any]
+
+        def recorded(all_documents: Iterable[Any]) -> Iterator[Any]:
+            for document in all_documents:
+                recent.append(document)
+                yield document
+
         with self._lock:
             self._open()
-            for batch in _build.batches(_build.listed(documents), self._attributes(), None, None):
-                for i in range(batch.n):
-                    self._open()
-                    self._result(change(batch.pointer + i, err), err)
-                    n += 1
-        return n
+            names = self._attributes()
+            made = _build.batches(recorded(_build.listed(documents)), names, None, None)
+            while True:
+                try:
+                    batch = next(made, None)
+                except BaseException:  # of the iterator, or of a document of the batch that was begun
+                    self._change_before(recent, names, change)
+                    raise
+                if batch is None:
+                    return n
+                recent.clear()
+                n += self._change_batch(batch, change)
+
+    def _change_batch(self, batch: Any, change: Any) -> int:
+        err = new_error()
+        for i in range(batch.n):
+            self._open()
+            self._result(change(batch.pointer + i, err), err)
+        return int(batch.n)
+
+    def _change_before(self, documents: Sequence[Any], names: Sequence[str], change: Any) -> None:
+        """The documents before the first that cannot be taken, if there is one, one by one."""
+        for document in documents:
+            try:
+                batches = list(_build.batches([document], names, None, None))
+            except Exception:
+                return
+            for batch in batches:
+                self._change_batch(batch, change)
 
     def _attributes(self) -> Sequence[str]:
         index, info = lib.gx_collection_index(self._collection), ffi.new("gx_attribute_info *")
