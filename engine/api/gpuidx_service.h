@@ -90,6 +90,7 @@ typedef struct gx_calibrate_options {
     void (*progress)(void *user, const char *doing, uint64_t n_done);
     void *user;
     const char *costs; /* a file for all measured costs, tab-separated with a first line of names; NULL: none */
+    bool force;        /* replace what stands at `costs` */
 } gx_calibrate_options;
 #define GX_CALIBRATE_OPTIONS                                                                                           \
     {                                                                                                                  \
@@ -195,11 +196,12 @@ typedef struct gx_service_options {
      * ten times as long. `answer` is called by the thread that submits. */
     uint32_t callers;
     double caller_seconds; /* >= 0 */
+    bool force;            /* replace what stands at `decisions`, which appears when the service is closed */
 } gx_service_options;
 #define GX_SERVICE_OPTIONS                                                                                             \
     {                                                                                                                  \
         sizeof(gx_service_options), NULL, NULL, 1, 4, 65536, 1024, 25e-6, 2, true, 0.5, 0.05, 1e-3, 0.1, NULL, NULL,   \
-            NULL, NULL, 10, 0, 50e-6                                                                                   \
+            NULL, NULL, 10, 0, 50e-6, false                                                                            \
     }
 GX_API void gx_service_options_init(gx_service_options *o, size_t size);
 

@@ -16,6 +16,7 @@
 
 #include "engine/text/c_locale.h"
 #include "engine/clock.h"
+#include "engine/files/atomic_file.h"
 #include "engine/memory/grow.h"
 #include "engine/random.h"
 #include "engine/sized.h"
@@ -493,11 +494,9 @@ static void put_names(FILE *f)
 /* A line for each cost: its kind, operator, k, whether it is held out, queries, ns measured and predicted; the
  * sums over its queries of the functions of a query's basis; the functions of a batch's basis, which are 0 for a
  * query alone. */
-static gx_status write_costs(const calibration *c, const gx_cost_profile *p, const char *path, gx_error *err)
+static gx_status write_costs(const calibration *c, const gx_cost_profile *p, gx_atomic_file *to, gx_error *err)
 {
-    FILE *f = fopen(path, "w");
-    if (!f)
-        return gx_fail(err, gx_status_of_errno(errno), "cannot write %s: %s", path, strerror(errno));
+    FILE *f = to->file;
     const gx_c_locale l = gx_c_locale_begin();
     put_names(f);
     for (size_t i = 0; i < c->n_costs; ++i) {
@@ -521,10 +520,15 @@ static gx_status write_costs(const calibration *c, const gx_cost_profile *p, con
         fputc('\n', f);
     }
     gx_c_locale_end(l);
-    const bool bad = ferror(f);
-    if (fclose(f) != 0 || bad)
-        return gx_fail(err, GX_EIO, "cannot write %s: %s", path, strerror(errno));
-    return GX_OK;
+    const gx_status st = gx_atomic_file_sync(to, err);
+    return st == GX_OK ? gx_atomic_file_commit(to, err) : st;
+}
+
+/* Before anything is measured. */
+static gx_status open_costs(gx_atomic_file *f, const gx_calibrate_options *o, gx_error *err)
+{
+    gx_status st = o->costs ? gx_atomic_file_open(f, o->costs, o->force ? GX_ATOMIC_FILE_FORCE : 0, err) : GX_OK;
+    return o->costs && st == GX_OK ? gx_atomic_file_stream(f, err) : st;
 }
 
 /* ---- the whole ---- */
@@ -578,8 +582,11 @@ gx_status gx_calibrate(gx_cost_profile *out, gx_calibration *report, gx_engine *
     calibration c = {.opt = &o, .engines = {cpu, gpu}, .random = o.seed};
     gx_cost_profile *p = malloc(sizeof *p);
     const double begin = gx_clock_seconds();
+    gx_atomic_file costs = GX_ATOMIC_FILE_INIT;
     memset(report, 0, sizeof *report);
-    st = p ? open_sessions(&c, err) : gx_fail(err, GX_ENOMEM, "no memory for a profile");
+    st = open_costs(&costs, &o, err);
+    if (st == GX_OK)
+        st = p ? open_sessions(&c, err) : gx_fail(err, GX_ENOMEM, "no memory for a profile");
     if (st == GX_OK)
         st = read_queries(&c, o.log, false, err);
     if (st == GX_OK)
@@ -593,11 +600,12 @@ gx_status gx_calibrate(gx_cost_profile *out, gx_calibration *report, gx_engine *
         st = fit_all(&c, p, report, err);
     }
     if (st == GX_OK && o.costs)
-        st = write_costs(&c, p, o.costs, err);
+        st = write_costs(&c, p, &costs, err);
     if (st == GX_OK) {
         *out = *p;
         report->seconds = gx_clock_seconds() - begin;
     }
+    gx_atomic_file_close(&costs);
     close_calibration(&c);
     free(p);
     return st;

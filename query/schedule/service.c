@@ -48,8 +48,9 @@ static void free_service(gx_service *s)
     free(s->guests);
     gx_scheduler_close(s->scheduler);
     free(s->jobs);
-    if (s->decisions)
-        fclose(s->decisions);
+    if (s->is_started && s->decisions && gx_atomic_file_sync(&s->decisions_file, NULL) == GX_OK)
+        gx_atomic_file_commit(&s->decisions_file, NULL);
+    gx_atomic_file_close(&s->decisions_file);
     for (int p = 0; p < GX_N_PROCESSORS; ++p)
         pthread_cond_destroy(&s->work[p]);
     pthread_cond_destroy(&s->room);
@@ -94,9 +95,12 @@ static gx_status open_scheduler(gx_service *s, gx_error *err)
     const gx_status st = gx_scheduler_open(&s->scheduler, &opt, err);
     if (st != GX_OK || !o->decisions)
         return st;
-    s->decisions = fopen(o->decisions, "w");
-    if (!s->decisions)
-        return gx_fail(err, gx_status_of_errno(errno), "cannot write %s: %s", o->decisions, strerror(errno));
+    gx_status written = gx_atomic_file_open(&s->decisions_file, o->decisions, o->force ? GX_ATOMIC_FILE_FORCE : 0, err);
+    if (written == GX_OK)
+        written = gx_atomic_file_stream(&s->decisions_file, err);
+    if (written != GX_OK)
+        return written;
+    s->decisions = s->decisions_file.file;
     gx_decisions_begin(s->decisions, &opt);
     return GX_OK;
 }
@@ -170,6 +174,7 @@ gx_status gx_service_open(gx_service **out, const gx_service_options *given, gx_
     pthread_mutex_init(&s->lock, &adaptive);
     pthread_mutex_init(&s->chunk_lock, &adaptive);
     pthread_mutexattr_destroy(&adaptive);
+    s->decisions_file = GX_ATOMIC_FILE_INIT;
     s->opt = o;
     s->retry = o.retry;
     s->most_polling = polling_threads();
@@ -177,10 +182,12 @@ gx_status gx_service_open(gx_service **out, const gx_service_options *given, gx_
         s->profile = *o.profile;
     else
         gx_cost_profile_init(&s->profile);
-    if ((st = start(s, err)) != GX_OK)
+    if ((st = start(s, err)) != GX_OK) {
         gx_service_close(s);
-    else
-        *out = s;
+        return st;
+    }
+    s->is_started = true;
+    *out = s;
     return st;
 }
 

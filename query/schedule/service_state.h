@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "engine/clock.h"
+#include "engine/files/atomic_file.h"
 #include "engine/parallel.h"
 #include "query/engine/session.h"
 #include "query/schedule/cost_model.h"
@@ -98,7 +99,9 @@ struct gx_service {
     gx_service_job **jobs;    /* [opt.bound] by slot */
     gx_service_job *arriving; /* taken from `arrived`, and not yet put; the oldest first */
     double retry;             /* s, after the next failure of the GPU until it is tried again */
-    FILE *decisions;
+    gx_atomic_file decisions_file;
+    FILE *decisions; /* its stream; NULL: none is written */
+    bool is_started;
     gx_service_counts counts;
 };
 

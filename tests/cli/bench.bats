@@ -157,7 +157,8 @@ assert json.load(sys.stdin)["simd"] == "portable"' <<<"$output"
     mkdir bin
     printf '#!/bin/sh\nset -- "${1%%.gp}"\n: >$1.png\necho >$1.svg\nexit 1\n' >bin/gnuplot
     chmod +x bin/gnuplot
-    PATH=$PWD/bin:$PATH ask bench codecs --engine=cpu --from=11 --to=11 --model=uniform --codecs=raw --plot=plots
+    PATH=$PWD/bin:$PATH ask bench codecs --engine=cpu --from=11 --to=11 --model=uniform --codecs=raw --plot=plots \
+        --force
     exits 0
     complains 'gnuplot did not draw plots/size-uniform.gp'
     [ -s plots/size-uniform.svg ] && [ ! -e plots/size-uniform.png ]

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "codecs/words/simd.h"
+#include "engine/api/gpuidx_advanced.h"
 #include "tools/cli/cli.h"
 
 enum { MAX_DIR = 2048 };
@@ -78,29 +79,88 @@ int bench_plot_dir(const char *dir)
     return 0;
 }
 
-/* gnuplot makes the file before it knows that there is nothing to draw. */
-static void remove_empty(const char *dir, const char *name, const char *ending)
+static struct {
+    bool force;
+    FILE *f;
+    char *text;
+    size_t n;
+} script;
+
+void bench_plot_force(bool force)
 {
-    char path[2 * MAX_DIR];
-    struct stat s;
-    snprintf(path, sizeof path, "%s/%s.%s", dir, name, ending);
-    if (stat(path, &s) == 0 && s.st_size == 0)
-        unlink(path);
+    script.force = force;
 }
 
-void bench_draw(const char *dir, const char *name)
+static const char *const endings[] = {"gp", "png", "svg"}; /* the script, and what it makes */
+
+FILE *bench_script_begin(const char *dir, const char *name, int *exit_code)
+{
+    char path[2 * MAX_DIR];
+    if ((*exit_code = bench_plot_dir(dir)) != 0)
+        return NULL;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings && !script.force; ++i) {
+        snprintf(path, sizeof path, "%s/%s.%s", dir, name, endings[i]);
+        if (access(path, F_OK) == 0) {
+            *exit_code = cli_fail(GX_EEXISTS, "%s exists: use --force to replace it, or give another folder", path);
+            return NULL;
+        }
+    }
+    if (!(script.f = open_memstream(&script.text, &script.n)))
+        *exit_code = cli_fail(GX_ENOMEM, "no memory for a plot");
+    return script.f;
+}
+
+/* Give what gnuplot has made its name, unless it is empty: gnuplot makes the file before it knows that there is nothing to
+ * draw. */
+static void keep_image(const char *made, const char *dir, const char *name, const char *ending)
+{
+    char from[2 * MAX_DIR], to[2 * MAX_DIR];
+    struct stat s;
+    snprintf(from, sizeof from, "%s/%s.%s", made, name, ending);
+    snprintf(to, sizeof to, "%s/%s.%s", dir, name, ending);
+    if (stat(from, &s) == 0 && (s.st_size == 0 || rename(from, to) != 0))
+        unlink(from);
+}
+
+/* In a folder beside the plots, so that these appear whole. */
+static void draw(const char *dir, const char *name)
 {
     static bool told;
-    char command[2 * MAX_DIR];
+    char made[MAX_DIR + 32], path[2 * MAX_DIR], command[3 * MAX_DIR];
+    gx_error err = {0};
     if (system("command -v gnuplot >/dev/null 2>&1") != 0) {
         if (!told)
             cli_warn("there is no gnuplot, and so no image; %s has the scripts to draw them, NAME.gp", dir);
         told = true;
         return;
     }
-    snprintf(command, sizeof command, "cd '%s' && gnuplot '%s.gp'", dir, name);
-    if (system(command) != 0)
+    snprintf(made, sizeof made, "%s/.gpuidx-plot-XXXXXX", dir);
+    if (!mkdtemp(made)) {
+        cli_warn("cannot make a folder in %s, and so no image; NAME.gp are the scripts to draw them", dir);
+        return;
+    }
+    snprintf(path, sizeof path, "%s/%s.gp", made, name);
+    snprintf(command, sizeof command, "cd '%s' && gnuplot '%s.gp'", made, name);
+    if (gx_write_file(path, script.text, script.n, false, &err) || system(command) != 0)
         cli_warn("gnuplot did not draw %s/%s.gp; it is there to be drawn", dir, name);
-    remove_empty(dir, name, "png");
-    remove_empty(dir, name, "svg");
+    keep_image(made, dir, name, "png");
+    keep_image(made, dir, name, "svg");
+    unlink(path);
+    rmdir(made);
+}
+
+int bench_script_end(const char *dir, const char *name)
+{
+    char path[2 * MAX_DIR];
+    gx_error err = {0};
+    const bool bad = fclose(script.f) != 0;
+    snprintf(path, sizeof path, "%s/%s.gp", dir, name);
+    int code = bad ? cli_fail(GX_ENOMEM, "no memory for a plot") : 0;
+    if (!code && gx_write_file(path, script.text, script.n, script.force, &err))
+        code = cli_fail_error(&err);
+    if (!code)
+        draw(dir, name);
+    free(script.text);
+    script.text = NULL;
+    return code;
 }

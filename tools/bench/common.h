@@ -4,6 +4,7 @@
 #define GX_TOOLS_BENCH_COMMON_H
 
 #include <jansson.h>
+#include <stdio.h>
 
 #include "engine/api/gpuidx.h"
 
@@ -18,10 +19,21 @@ json_t *bench_json(double x);
  * code. */
 int bench_print_json(json_t *report);
 
+/* The flag of commands with --plot; and whether plots that exist are replaced, which is false until it is told. */
+#define BENCH_FORCE_FLAG                                                                                               \
+    {                                                                                                                  \
+        "force", 0, CLI_SWITCH, NULL, NULL, "replace plots that exist in the folder of `--plot`"                       \
+    }
+void bench_plot_force(bool force);
+
 /* The folder of plots: made where there is none, and written to; 0, or the exit code. */
 int bench_plot_dir(const char *dir);
-/* Have gnuplot draw by the script DIR/NAME.gp, which makes NAME.png and NAME.svg beside it. A
- * warning where it cannot, or, once, where there is no gnuplot; no empty image is left. */
-void bench_draw(const char *dir, const char *name);
+
+/* A gnuplot script, DIR/NAME.gp, which makes NAME.png and NAME.svg; one at a time. NULL with the message printed and
+ * *exit_code set, also where one of the three exists and is not to be replaced. */
+FILE *bench_script_begin(const char *dir, const char *name, int *exit_code);
+/* Write it, and have gnuplot draw by it. A warning where it cannot, or, once, where there is no gnuplot; no empty image
+ * is left. Returns the exit code. */
+int bench_script_end(const char *dir, const char *name);
 
 #endif

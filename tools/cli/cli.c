@@ -583,22 +583,6 @@ unsigned cli_columns(FILE *stream)
 
 /* ---- output ---- */
 
-FILE *cli_open_output(const char *path, bool binary, int *exit_code)
-{
-    if (strcmp(path, "-") != 0) {
-        FILE *f = fopen(path, "wb");
-        if (!f)
-            *exit_code = cli_fail(GX_EIO, "cannot write %s: %s", path, strerror(errno));
-        return f;
-    }
-    if (binary && isatty(STDOUT_FILENO)) {
-        *exit_code = cli_fail(GX_EUSAGE, "standard output is a terminal: binary is not written to it; redirect it "
-                                         "to a file, or name one");
-        return NULL;
-    }
-    return stdout;
-}
-
 static int flush_errno; /* why cli_flush failed */
 
 void cli_flush(void)

@@ -187,10 +187,8 @@ void cli_set_paged(FILE *stream, bool paged);
 
 /* ---- output ---- */
 
-/* Open path for writing, "-" being stdout. Binary output to a terminal is refused. On failure the
- * message is printed and *exit_code set. Close with cli_close_output, which finds late errors (no
+/* Flush and close a stream whose path is, for messages, "path", "-" being stdout. Finds late errors (no
  * space, broken pipe): 0, or the exit code with the message printed. */
-FILE *cli_open_output(const char *path, bool binary, int *exit_code);
 int cli_close_output(FILE *f, const char *path);
 /* Are both the same file that is there, by whatever path? For outputs that must not replace an
  * input. */

@@ -23,6 +23,7 @@ static void read_flags(gx_service_options *o, const cli_args *a)
     o->batch = (uint32_t)cli_count(a, "gpu-batch");
     o->batch_seconds = 1e-6 * cli_number(a, "batch-time");
     o->decisions = cli_text(a, "decisions");
+    o->force = cli_has(a, "force") && cli_switch(a, "force");
     o->hang = cli_number(a, "gpu-timeout");
 }
 

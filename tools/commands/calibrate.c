@@ -188,6 +188,7 @@ static int calibrate(const cli_args *a, gx_engine *engines[2], const char *outpu
     opt.seed = cli_count(a, "seed");
     opt.ablate = cli_switch(a, "ablate");
     opt.costs = cli_text(a, "costs");
+    opt.force = cli_switch(a, "force");
     opt.cancel = is_stopped;
     opt.progress = on_progress;
     opt.user = &p;
@@ -242,7 +243,7 @@ static const cli_flag flags[] = {
      "where the profile goes; `-` is standard output. Without this flag it is `INDEX.profile`, or, where that folder "
      "cannot be written, a file named by the index's UUID in `$XDG_CACHE_HOME/gpuidx` or `~/.cache/gpuidx`. `query` "
      "and `replay` with `--engine=hybrid` look in these places"},
-    {"force", 0, CLI_SWITCH, NULL, NULL, "replace a profile or a report that exists"},
+    {"force", 0, CLI_SWITCH, NULL, NULL, "replace a profile, a report or a table of costs that exists"},
     {"queries", 'n', CLI_COUNT, "N", "3000", "most queries that are taken of a log, from its beginning", .min = 1,
      .max = 1 << 20},
     {"runs", 0, CLI_COUNT, "N", "5", "times that each query and each batch is timed; the median counts", .min = 1,

@@ -352,7 +352,7 @@ static const cli_flag flags[] = {
     {"report", 0, CLI_TEXT, "FILE", NULL,
      "write the report as JSON, with the host, the date and the index's UUID; `-` is standard output. With `-q` there "
      "is no other report"},
-    {"force", 0, CLI_SWITCH, NULL, NULL, "replace a run or a report that exists"},
+    {"force", 0, CLI_SWITCH, NULL, NULL, "replace a run, a report or a log of decisions that exists"},
     {"verify", 0, CLI_COUNT, "N", NULL,
      "answer every query (every `N`th) again, on the other engine where there is one and with every posting scored, "
      "and count the answers that differ; exit with 1 if any does. With `--approximate`, tell the recall instead: the "

@@ -187,6 +187,7 @@ static int run(const cli_args *a)
     uint32_t n = 0;
     int code = read_data(a, shapes, &n);
     b.report.seed = b.seed;
+    bench_plot_force(cli_switch(a, "force"));
     if (!b.n_threads)
         b.n_threads = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     if (!code && cli_given(a, "plot"))
@@ -226,6 +227,7 @@ static const cli_flag flags[] = {
     {"device", 0, CLI_COUNT, "N", "0", "the number of the GPU, as `gpuidx devices` lists them", .max = 1023},
     {"format", 0, CLI_CHOICE, "table|json|csv", "table", "how the report is printed"},
     {"plot", 0, CLI_TEXT, "DIR", NULL, "also draw the figures, as PNG and SVG, into the folder `DIR`; needs gnuplot"},
+    BENCH_FORCE_FLAG,
     {NULL},
 };
 

@@ -5,8 +5,6 @@
 #include "tools/bench/common.h"
 #include "tools/cli/cli.h"
 
-enum { MAX_PATH = 4096 };
-
 static bool has_data(const codec_report *r, codec_data data)
 {
     for (size_t i = 0; i < r->n_rows; ++i)
@@ -47,11 +45,10 @@ static int draw(const codec_report *r, codec_data data, const char *dir, const c
                 draw_fn *body)
 {
     static const char *const terminals[][2] = {{"pngcairo size 1100,700", "png"}, {"svg size 1100,700", "svg"}};
-    char path[MAX_PATH], name[64];
+    char name[64];
     int code = 0;
     snprintf(name, sizeof name, "%s-%s", what, codec_data_name(data));
-    snprintf(path, sizeof path, "%s/%s.gp", dir, name);
-    FILE *const f = cli_open_output(path, false, &code);
+    FILE *const f = bench_script_begin(dir, name, &code);
     if (!f)
         return code;
     series(f, r, data);
@@ -60,9 +57,7 @@ static int draw(const codec_report *r, codec_data data, const char *dir, const c
         body(f, r, data);
         fputs("\nunset output\n", f);
     }
-    if ((code = cli_close_output(f, path)) == 0)
-        bench_draw(dir, name);
-    return code;
+    return bench_script_end(dir, name);
 }
 
 /* ---- speed by length: Figure 3 ---- */

@@ -241,6 +241,7 @@ static int run(const cli_args *a)
                    figure = cli_given(a, "figure") ? cli_count(a, "figure") : 0;
     all_methods(&r);
     int code = cli_given(a, "codecs") ? keep_methods(a, &r, cli_text(a, "codecs")) : 0;
+    bench_plot_force(cli_switch(a, "force"));
     if (code != 0 || (code = check_flags(a, table, figure)) != 0)
         return code;
     if (cli_switch(a, "list"))
@@ -326,6 +327,7 @@ static const cli_flag flags[] = {
      "how the report is printed. `json` always has all that was measured"},
     {"plot", 0, CLI_TEXT, "DIR", NULL,
      "also draw speed by length (Figure 3) and speed by size into the folder `DIR`, as PNG and SVG; needs gnuplot"},
+    BENCH_FORCE_FLAG,
     {NULL},
 };
 

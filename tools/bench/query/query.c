@@ -394,6 +394,7 @@ static int run(const cli_args *a)
     choices c;
     const query_format format = (query_format)cli_choice(a, "format");
     int code = read_choices(a, &c);
+    bench_plot_force(cli_switch(a, "force"));
     if (code)
         return code;
     const bool recall = cli_given(a, "figure") && cli_choice(a, "figure") == 2;
@@ -467,6 +468,7 @@ static const cli_flag flags[] = {
     {"plot", 0, CLI_TEXT, "DIR", NULL,
      "also measure and draw, into the folder `DIR`, as PNG and SVG: throughput by batch size, latency by the rate at "
      "which queries arrive, and time by postings; needs gnuplot"},
+    BENCH_FORCE_FLAG,
     {"engine", 0, CLI_CHOICE, CLI_ENGINES, "auto",
      "which engine to measure. `auto`: the CPU, and a GPU where one can be used"},
     {"device", 0, CLI_COUNT, "N", "0", "the number of the GPU, as `gpuidx devices` lists them", .max = 1023},

@@ -9,17 +9,13 @@
 #include "tools/bench/query_draw.h"
 #include "tools/cli/cli.h"
 
-enum { MAX_PATH = 4096, MAX_BATCH = 4096, MAX_OFFERED = 1 << 20, MAX_BATCHES = 8, N_RATES = 8 };
+enum { MAX_BATCH = 4096, MAX_OFFERED = 1 << 20, MAX_BATCHES = 8, N_RATES = 8 };
 
 /* ---- scripts ---- */
 
 FILE *draw_begin(const char *dir, const char *name, int *exit_code)
 {
-    char path[MAX_PATH];
-    if ((*exit_code = bench_plot_dir(dir)) != 0)
-        return NULL;
-    snprintf(path, sizeof path, "%s/%s.gp", dir, name);
-    return cli_open_output(path, false, exit_code);
+    return bench_script_begin(dir, name, exit_code);
 }
 
 void draw_format(FILE *f, const char *name, int format)
@@ -31,12 +27,8 @@ void draw_format(FILE *f, const char *name, int format)
 
 int draw_end(FILE *f, const char *dir, const char *name)
 {
-    char path[MAX_PATH];
-    snprintf(path, sizeof path, "%s/%s.gp", dir, name);
-    const int code = cli_close_output(f, path);
-    if (code == 0)
-        bench_draw(dir, name);
-    return code;
+    (void)f;
+    return bench_script_end(dir, name);
 }
 
 /* ---- throughput against batch size ---- */

@@ -284,6 +284,7 @@ static int repeat(const char *path)
 
 static int run(const cli_args *a)
 {
+    bench_plot_force(cli_switch(a, "force"));
     if (cli_text(a, "repeat") && cli_switch(a, "simulate"))
         return cli_usage(a, "--repeat and --simulate: one of them");
     if (a->argc == 1 || (a->argc && cli_text(a, "repeat")))
@@ -337,6 +338,7 @@ static const cli_flag flags[] = {
     {"seed", 0, CLI_COUNT, "N", "1", "of arrivals, the drawing of queries, and errors"},
     {"json", 0, CLI_SWITCH, NULL, NULL, "print a report for programs instead of tables"},
     {"plot", 0, CLI_TEXT, "DIR", NULL, "also draw delays by rate into that folder; needs gnuplot"},
+    BENCH_FORCE_FLAG,
     {"repeat", 0, CLI_TEXT, "FILE", NULL,
      "make the decisions of a log of `gpuidx replay` again, and say whether they are the same; exit with 1 if one is "
      "not"},
