@@ -34,6 +34,7 @@ needs=(
   'libstemmer|has_header libstemmer.h|libstemmer-dev'
   'nanopb|has_nanopb|libnanopb-dev'
   'libedit|pkg-config --exists libedit|libedit-dev'
+  'libmicrohttpd|pkg-config --exists libmicrohttpd|libmicrohttpd-dev'
   'cmocka (tests)|pkg-config --exists cmocka|libcmocka-dev'
   'CRoaring (tests)|has_header roaring/roaring.h|libroaring-dev'
   'bats (tests)|command -v bats|bats'

@@ -57,6 +57,9 @@ typedef struct gx_answer {
     const gx_weighted_term *expanded; /* [n_expanded] the query's terms where it was expanded, or NULL */
     uint32_t n_expanded;
     const gx_explanation *explanations; /* [n_hits], or NULL: why each hit has its score */
+    uint64_t first;                     /* results that come before the first hit: ranks begin behind them */
+    bool marked;                        /* also say which characters of a snippet are words of the query */
+    bool texts;                         /* also show the stored texts, whole */
 } gx_answer;
 
 #define GX_SNIPPET_WORDS 30u /* of the snippets of an answer */

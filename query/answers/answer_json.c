@@ -127,13 +127,60 @@ typedef struct hit_text {
     size_t cap, len;
 } hit_text;
 
+/* The number of characters of text[begin, end), invalid bytes counted one each, as gx_text_add_json writes them. */
+static size_t count_characters(const char *text, size_t begin, size_t end)
+{
+    size_t n = 0;
+    for (size_t i = begin; i < end; ++n) {
+        const size_t bytes = gx_utf8_length(text + i, end - i);
+        i += bytes ? bytes : 1;
+    }
+    return n;
+}
+
+/* The marked words of a snippet: [begin, end) in its characters. */
+static void put_marks(gx_text *t, const char *text, const gx_snippet *s)
+{
+    size_t at = s->begin, characters = 0;
+    gx_text_add_string(t, ",\"marks\":[");
+    for (uint32_t i = 0; i < s->n_marks; ++i) {
+        characters += count_characters(text, at, s->marks[i].begin);
+        gx_text_add_string(t, i ? ",[" : "[");
+        gx_text_add_number(t, characters);
+        characters += count_characters(text, s->marks[i].begin, s->marks[i].end);
+        at = s->marks[i].end;
+        gx_text_add_string(t, ",");
+        gx_text_add_number(t, characters);
+        gx_text_add_string(t, "]");
+    }
+    gx_text_add_string(t, "]");
+}
+
+/* The snippet of a document, and its text, where they are shown. */
+static gx_status put_texts(gx_text *t, const gx_answer *a, uint64_t docid, hit_text *text, gx_error *err)
+{
+    gx_snippet snippet;
+    gx_status st = gx_answer_snippet(a, docid, &text->bytes, &text->cap, &text->len, &snippet, err);
+    if (st == GX_OK && text->len) {
+        gx_text_add_string(t, ",\"snippet\":");
+        gx_text_add_json(t, text->bytes + snippet.begin, snippet.end - snippet.begin);
+        if (a->marked)
+            put_marks(t, text->bytes, &snippet);
+    }
+    if (st || !a->texts || !has_texts(a->ix))
+        return st;
+    st = text->len ? GX_OK : gx_index_doc_text(a->ix, docid, &text->bytes, &text->cap, &text->len, err);
+    gx_text_add_string(t, ",\"text\":");
+    gx_text_add_json(t, text->bytes, text->len);
+    return st;
+}
+
 static gx_status put_hit(gx_text *t, const gx_answer *a, uint32_t i, hit_text *text, gx_error *err)
 {
     size_t len;
-    gx_snippet snippet;
     const char *id = gx_index_doc_id(a->ix, a->docids[i], &len);
     gx_text_add_string(t, i ? ",{\"rank\":" : "{\"rank\":");
-    gx_text_add_number(t, (uint64_t)i + 1);
+    gx_text_add_number(t, a->first + i + 1);
     gx_text_add_string(t, ",\"docid\":");
     gx_text_add_number(t, a->docids[i]);
     gx_text_add_string(t, ",\"id\":");
@@ -145,11 +192,7 @@ static gx_status put_hit(gx_text *t, const gx_answer *a, uint32_t i, hit_text *t
         gx_text_add_string(t, ",\"title\":");
         gx_text_add_json(t, title, len);
     }
-    const gx_status st = gx_answer_snippet(a, a->docids[i], &text->bytes, &text->cap, &text->len, &snippet, err);
-    if (st == GX_OK && text->len) {
-        gx_text_add_string(t, ",\"snippet\":");
-        gx_text_add_json(t, text->bytes + snippet.begin, snippet.end - snippet.begin);
-    }
+    const gx_status st = put_texts(t, a, a->docids[i], text, err);
     if (a->explanations)
         put_explanation(t, &a->explanations[i]);
     gx_text_add_string(t, "}");

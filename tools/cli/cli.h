@@ -105,6 +105,7 @@ int cli_unknown_command(const char *name); /* say that there is none of that nam
 extern const cli_command cmd_build, cmd_calibrate, cmd_query, cmd_replay, cmd_eval, cmd_sweep, cmd_doc, cmd_term,
     cmd_analyze, cmd_info, cmd_check, cmd_import, cmd_export, cmd_bench, cmd_recode, cmd_reorder, cmd_collect, cmd_add,
     cmd_update, cmd_delete, cmd_merge, cmd_devices, cmd_completion, cmd_generate, cmd_help;
+extern const cli_command cmd_serve; /* where libmicrohttpd is there */
 extern const cli_command cmd_bench_bitmaps, cmd_bench_codecs, cmd_bench_query,
     cmd_bench_schedule; /* listed in bench.c */
 

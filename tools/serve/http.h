@@ -1,0 +1,24 @@
+/* http.h: HTTP by libmicrohttpd: its threads, connections, bodies and replies. */
+#ifndef GX_SERVE_HTTP_H
+#define GX_SERVE_HTTP_H
+
+#include "tools/serve/serve.h"
+
+typedef struct http http;
+
+/* Serve on n listening sockets, which it closes, by `threads` threads each. */
+gx_status http_open(http **out, server *sv, const int *sockets, uint32_t n, uint32_t threads, gx_error *err);
+/* Take no more connections, and tell clients to close theirs. */
+void http_drain(http *h);
+uint32_t http_under_way(http *h); /* requests, until their answers are sent */
+uint32_t http_working(http *h);   /* of these, those that wait for their answers */
+uint32_t http_connections(http *h);
+void http_close(http *h); /* no request is under way */
+/* Close connections that are too slow. Called now and then. */
+void http_tick(http *h);
+
+void http_complete(exchange *x); /* the reply is there */
+/* The name of an argument of the URL that is none of `names`. */
+const char *http_other_argument(exchange *x, const char *const *names);
+
+#endif

@@ -1,0 +1,40 @@
+/* protocols.h: what the table of routes names: each protocol's functions, a file a protocol. */
+#ifndef GX_SERVE_PROTOCOLS_H
+#define GX_SERVE_PROTOCOLS_H
+
+#include "tools/serve/serve.h"
+
+/* The table, and who serves a path. *allowed receives the methods of the path where no route has this one. */
+const route *routes_find(exchange *x, const char **allowed);
+const route *routes_all(size_t *n);
+void routes_openapi(exchange *x);
+
+/* native.c: our own, and documents and counts. */
+fault_writer native_fault;
+void native_search(exchange *x);
+void native_answer(exchange *x);
+void native_count(exchange *x);
+void native_count_answer(exchange *x);
+void native_indexes(exchange *x);
+void native_index(exchange *x);
+/* Add the document's members to an object: "id", "title", and the text under `text_name`. */
+gx_status native_put_document(gx_text *t, const gx_index *ix, uint64_t docid, const char *text_name, gx_error *err);
+/* The docid of the external id in the exchange's index for who asks; false: there is none, or the fault is set. */
+bool native_find_document(exchange *x, const char *id, size_t len, uint64_t *docid);
+/* The plan of a protocol's searches with the server's defaults; what `read` adds must be settled before it is used. */
+plan *native_new_plan(exchange *x);
+bool native_settle(exchange *x, plan *p, uint64_t k);
+/* The filter of a request, an expression that may be NULL, with that of the token. The error names the column. */
+gx_status native_open_filter(exchange *x, const char *text, size_t len, gx_filter **out, gx_error *err);
+
+/* anserini.c */
+fault_writer anserini_fault;
+void anserini_search(exchange *x);
+void anserini_answer(exchange *x);
+void anserini_document(exchange *x);
+
+/* retrieve.c: Search-R1's. */
+void retrieve_search(exchange *x);
+void retrieve_answer(exchange *x);
+
+#endif

@@ -1,0 +1,169 @@
+/* routes.c: the table of all routes, and /openapi.json, which is made of it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/serve/metrics.h"
+#include "tools/serve/protocols.h"
+
+static void alive(exchange *x)
+{
+    gx_text_add_string(&x->reply, "{\"status\":\"alive\"}\n");
+    exchange_reply(x, 200);
+}
+
+static void ready(exchange *x)
+{
+    if (atomic_load(&x->sv->draining)) {
+        fault_set(&x->fault, 503, "the server is ending");
+        return;
+    }
+    gx_text_add_string(&x->reply, "{\"status\":\"ready\"}\n");
+    exchange_reply(x, 200);
+}
+
+/* clang-format off */
+static const route routes[] = {
+    {"GET", "/health/livez", ACCESS_NONE, native_fault, alive, NULL, .summary = "whether the server lives"},
+    {"GET", "/health/readyz", ACCESS_NONE, native_fault, ready, NULL, .summary = "whether it takes requests"},
+    {"GET", "/metrics", ACCESS_READ, native_fault, metrics_reply, NULL, .summary = "counters, in Prometheus's form"},
+    {"GET", "/openapi.json", ACCESS_NONE, native_fault, routes_openapi, NULL, .summary = "this table"},
+
+    {"GET", "/v1", ACCESS_READ, native_fault, native_indexes, NULL, .summary = "the indexes"},
+    {"GET", "/v1/{index}", ACCESS_READ, native_fault, native_index, NULL,
+     .summary = "an index: documents, attributes, commit"},
+    {"POST", "/v1/{index}/search", ACCESS_READ, native_fault, native_search, native_answer, .slow = true,
+     .summary = "search: one query, several, or one a line (application/x-ndjson)"},
+    {"GET", "/v1/{index}/search", ACCESS_READ, anserini_fault, anserini_search, anserini_answer, .slow = true,
+     .summary = "search, as Anserini's REST server has it: query, hits, parse"},
+    {"POST", "/v1/{index}/count", ACCESS_READ, native_fault, native_count, native_count_answer,
+     .summary = "count the documents that match; a body as that of a search"},
+    {"GET", "/v1/{index}/doc/{id}", ACCESS_READ, anserini_fault, anserini_document, NULL, .summary = "a document"},
+
+    {"POST", "/retrieve", ACCESS_READ, native_fault, retrieve_search, retrieve_answer, .slow = true,
+     .summary = "Search-R1's: queries, topk, return_scores, of the first index"},
+    {"POST", "/retrieve/{index}", ACCESS_READ, native_fault, retrieve_search, retrieve_answer, .slow = true,
+     .summary = "Search-R1's, of an index"},
+};
+/* clang-format on */
+
+enum { N_ROUTES = sizeof routes / sizeof *routes };
+
+const route *routes_all(size_t *n)
+{
+    *n = N_ROUTES;
+    return routes;
+}
+
+/* ---- matching ---- */
+
+/* Whether the path has the form. What stands for {index} and for {id} is len[i] bytes at begin[i]. */
+static bool matches(const char *form, const char *path, const char *begin[2], size_t len[2])
+{
+    for (; *form; ++form) {
+        if (*form != '{') {
+            if (*form != *path++)
+                return false;
+            continue;
+        }
+        const bool is_id = form[1] == 'i' && form[2] == 'd';
+        form += strcspn(form, "}");
+        const size_t n = form[1] ? strcspn(path, "/") : strlen(path); /* the last one takes the rest */
+        if (n == 0 || (!is_id && memchr(path, '/', n)))
+            return false;
+        begin[is_id] = path;
+        len[is_id] = n;
+        path += n;
+    }
+    return *path == 0;
+}
+
+static bool has_method(const route *r, const char *method)
+{
+    return strcmp(r->method, method) == 0 || (strcmp(method, "HEAD") == 0 && strcmp(r->method, "GET") == 0);
+}
+
+const route *routes_find(exchange *x, const char **allowed)
+{
+    const char *begin[2] = {"", ""};
+    size_t len[2] = {0, 0};
+    for (size_t i = 0; i < N_ROUTES; ++i) {
+        if (!matches(routes[i].path, x->path, begin, len))
+            continue;
+        *allowed = routes[i].method;
+        if (!has_method(&routes[i], x->method))
+            continue;
+        if (len[0]) {
+            x->index = begin[0];
+            x->path[begin[0] - x->path + (ptrdiff_t)len[0]] = 0;
+        }
+        if (len[1])
+            x->id = begin[1];
+        return &routes[i];
+    }
+    return NULL;
+}
+
+/* ---- /openapi.json ---- */
+
+static void put_parameters(gx_text *t, const char *path)
+{
+    bool any = false;
+    for (const char *p = path; (p = strchr(p, '{')); ++p) {
+        gx_text_add_string(t, any ? "," : ",\"parameters\":[");
+        gx_text_add_format(t, "{\"name\":\"%.*s\",\"in\":\"path\",\"required\":true,\"schema\":{\"type\":\"string\"}}",
+                           (int)strcspn(p + 1, "}"), p + 1);
+        any = true;
+    }
+    gx_text_add_string(t, any ? "]" : "");
+}
+
+/* The options of the library's table, as members of a body. */
+static void put_options(gx_text *t)
+{
+    static const char *const types[] = {"integer", "number", "string", "boolean", "string"};
+    size_t n;
+    const gx_search_option *o = gx_search_options(&n);
+    for (size_t i = 0; i < n; ++i) {
+        gx_text_add_format(t, "%s\"%s\":{\"type\":\"%s\",\"description\":", i ? "," : "", o[i].name, types[o[i].kind]);
+        gx_text_add_json(t, o[i].help, strlen(o[i].help));
+        for (const char *w = o[i].words, *first = w; w; w = w[strcspn(w, "|")] ? w + strcspn(w, "|") + 1 : NULL)
+            gx_text_add_format(t, "%s\"%.*s\"", w == first ? ",\"enum\":[" : ",", (int)strcspn(w, "|"), w);
+        gx_text_add_string(t, o[i].words ? "]}" : "}");
+    }
+}
+
+static void put_route(gx_text *t, const route *r)
+{
+    gx_text_add_format(t, "\"%s\":{\"summary\":",
+                       strcmp(r->method, "POST") == 0     ? "post"
+                       : strcmp(r->method, "PUT") == 0    ? "put"
+                       : strcmp(r->method, "DELETE") == 0 ? "delete"
+                                                          : "get");
+    gx_text_add_json(t, r->summary, strlen(r->summary));
+    put_parameters(t, r->path);
+    if (r->parse == native_search && r->answer == native_answer) {
+        gx_text_add_string(t, ",\"requestBody\":{\"content\":{\"application/json\":{\"schema\":{\"type\":\"object\","
+                              "\"properties\":{\"query\":{\"type\":\"string\"},\"filter\":{\"type\":\"string\"},");
+        put_options(t);
+        gx_text_add_string(t, "}}}}}");
+    }
+    gx_text_add_string(t, ",\"responses\":{\"200\":{\"description\":\"the answer\"},\"400\":{\"description\":\"the "
+                          "request is malformed: message, member, line, column\"}}}");
+}
+
+void routes_openapi(exchange *x)
+{
+    gx_text *t = &x->reply;
+    gx_text_add_format(t, "{\"openapi\":\"3.0.3\",\"info\":{\"title\":\"gpuidx\",\"version\":\"%s\"},\"paths\":{",
+                       gx_version());
+    for (size_t i = 0, k; i < N_ROUTES; i = k) {
+        gx_text_add_format(t, "%s\"%s\":{", i ? "," : "", routes[i].path);
+        for (k = i; k < N_ROUTES && strcmp(routes[k].path, routes[i].path) == 0; ++k) {
+            gx_text_add_string(t, k > i ? "," : "");
+            put_route(t, &routes[k]);
+        }
+        gx_text_add_string(t, "}");
+    }
+    gx_text_add_string(t, "}}\n");
+    exchange_reply(x, 200);
+}

@@ -1,0 +1,16 @@
+/* searches.h: what the service calls with each answer. */
+#ifndef GX_SERVE_SEARCHES_H
+#define GX_SERVE_SEARCHES_H
+
+#include "tools/serve/serve.h"
+
+/* gx_service_options.answer; answer->user is a search. */
+void searches_answered(void *user, const gx_service_answer *answer);
+
+/* The answer to a search, to be written; marks, which the caller closes, where words are marked. */
+gx_status searches_open_marks(const search *s, gx_highlighter **out, gx_error *err);
+
+/* Free what a search holds. */
+void search_free(search *s);
+
+#endif
