@@ -48,15 +48,18 @@ static bool end_value(const reading *r, gx_condition_value *v)
     return put(r, "", 1);
 }
 
-/* Characters up to the value's end; a backslash takes the next one as it is. */
-static bool put_characters(const reading *r, bool quoted)
+/* Characters up to the value's end; a backslash takes the next one as it is. *star: the column of the first * that
+ * stands without a backslash. */
+static bool put_characters(const reading *r, bool quoted, uint32_t *star)
 {
     gx_scanner *const in = r->in;
     for (;;) {
-        size_t begin = in->at;
+        const size_t begin = in->at;
         while (quoted ? !gx_scan_is_end(in) && gx_scan_peek(in) != '"' && gx_scan_peek(in) != '\\'
-                      : !gx_scan_is_word_end(in) && gx_scan_peek(in) != '\\')
+                      : !gx_scan_is_word_end(in) && gx_scan_peek(in) != '\\') {
+            *star = *star || gx_scan_peek(in) != '*' ? *star : in->column;
             gx_scan_step(in);
+        }
         if (!put(r, in->text + begin, in->at - begin))
             return false;
         if (!gx_scan_is_next(in, '\\'))
@@ -74,25 +77,47 @@ static bool read_value(const reading *r, const char *what, gx_condition_value *v
 {
     begin_value(r, v);
     if (gx_scan_take(r->in, '"')) {
-        put_characters(r, true);
+        uint32_t any = 0;
+        put_characters(r, true, &any);
         if (!gx_scan_take(r->in, '"'))
             gx_scan_refuse(r->in, v->column, "a quote is opened and never closed");
         return end_value(r, v);
     }
     const size_t begin = r->in->at;
-    put_characters(r, false);
+    put_characters(r, false, &v->star);
     if (r->in->at == begin)
         gx_scan_refuse(r->in, v->column, "%s is expected", what);
     return end_value(r, v);
 }
 
-static bool read_bound(const reading *r, gx_condition_value *v)
+#define EACH_HAS_AN_ID "each document has an id, so that this selects all of them: leave the condition out"
+
+static bool is_named(const reading *r, const gx_condition_value *name, const char *text)
+{
+    return name->len == strlen(text) && memcmp(r->values->p + name->at, text, name->len) == 0;
+}
+
+/* Values are compared whole. */
+static bool refuse_star(const reading *r, const gx_condition_value *name, const gx_condition_value *v)
+{
+    if (v->star && v->len > 1)
+        gx_scan_refuse(r->in, v->star,
+                       "* does not stand for letters: values are compared whole; put the value in quotes to take it as "
+                       "it stands");
+    else if (v->star && is_named(r, name, "id"))
+        gx_scan_refuse(r->in, v->star, "* is no id; " EACH_HAS_AN_ID);
+    else if (v->star)
+        gx_scan_refuse(r->in, v->star, "* is no value; has:%.*s selects the documents that have one",
+                       name->len < 60 ? (int)name->len : 60, r->values->p + name->at);
+    return r->in->st == GX_OK;
+}
+
+static bool read_bound(const reading *r, const gx_condition_value *name, gx_condition_value *v)
 {
     gx_scan_skip_blanks(r->in);
-    const bool quoted = gx_scan_is_next(r->in, '"');
     const bool good = read_value(r, "a bound, or *,", v);
-    v->any = good && !quoted && v->len == 1 && r->values->p[v->at] == '*';
-    return good;
+    v->any = good && v->star && v->len == 1;
+    return good && (v->any || refuse_star(r, name, v));
 }
 
 /* "[a TO b]" behind the colon. */
@@ -102,14 +127,14 @@ static bool read_brackets(const reading *r, gx_condition *c)
     c->form = '[';
     if (open_low)
         gx_scan_take(r->in, '{');
-    if (!read_bound(r, &c->low))
+    if (!read_bound(r, &c->name, &c->low))
         return false;
     c->low.open = open_low;
     if (!gx_scan_take_word(r->in, "TO")) {
         gx_scan_refuse(r->in, r->in->column, "TO is expected, as in [2015 TO 2019]");
         return false;
     }
-    if (!read_bound(r, &c->high))
+    if (!read_bound(r, &c->name, &c->high))
         return false;
     gx_scan_skip_blanks(r->in);
     c->high.open = !gx_scan_take(r->in, ']');
@@ -125,7 +150,7 @@ static bool read_comparison(const reading *r, gx_condition *c)
     const bool below = gx_scan_take(r->in, '<'), above = !below && gx_scan_take(r->in, '>'),
                equal = (below || above) && gx_scan_take(r->in, '=');
     c->form = below ? '<' : above ? '>' : '=';
-    if (!read_value(r, "a value", &c->low))
+    if (!read_value(r, "a value", &c->low) || !refuse_star(r, &c->name, &c->low))
         return false;
     c->high = c->low;
     c->low.any = below;
@@ -145,11 +170,6 @@ static bool find_attribute(const reading *r, const gx_index *ix, const char *hin
     if (ix && *out == UINT32_MAX)
         gx_scan_refuse(r->in, name->column, "%s%s", why, hint);
     return r->in->st == GX_OK;
-}
-
-static bool is_named(const reading *r, const gx_condition_value *name, const char *text)
-{
-    return name->len == strlen(text) && memcmp(r->values->p + name->at, text, name->len) == 0;
 }
 
 /* As it stands, and the colon. */
@@ -179,10 +199,14 @@ bool gx_scan_condition(gx_scanner *s, const gx_index *ix, const char *hint, gx_c
     if (is_named(&r, &c.name, "id")) {
         c.kind = gx_scan_is_next(s, '@') ? GX_CONDITION_FILE : GX_CONDITION_ID;
         const bool file = gx_scan_take(s, '@');
-        good = read_value(&r, file ? "the name of a file" : "an id, or @ and the name of a file,", &c.low);
+        good = read_value(&r, file ? "the name of a file" : "an id, or @ and the name of a file,", &c.low) &&
+               (file || refuse_star(&r, &c.name, &c.low));
     } else if (is_named(&r, &c.name, "has")) {
         c.kind = GX_CONDITION_HAS;
-        good = read_value(&r, "the name of an attribute", &c.low) && find_attribute(&r, ix, "", &c.low, &c.attribute);
+        good = read_value(&r, "the name of an attribute", &c.low);
+        if (good && ix && is_named(&r, &c.low, "id"))
+            gx_scan_refuse(s, c.low.column, EACH_HAS_AN_ID);
+        good = good && find_attribute(&r, ix, "", &c.low, &c.attribute);
     } else {
         const char next = gx_scan_peek(s);
         good = find_attribute(&r, ix, hint, &c.name, &c.attribute) &&

@@ -9,7 +9,8 @@
  *   bound      = value | "*"
  *   value      = word | '"' characters '"'            a backslash takes the next character as it is
  *
- * A word ends at a blank, a bracket of any kind or a quote; in a boolean query also at ^.
+ * A word ends at a blank, a bracket of any kind or a quote; in a boolean query also at ^. Values are compared whole:
+ * a * in a word, which would stand for letters elsewhere, is refused.
  * What a condition's values mean in an index is read later (filter_condition.c).
  */
 #ifndef GX_QUERY_SYNTAX_CONDITION_H
@@ -40,6 +41,7 @@ typedef enum gx_condition_kind {
 typedef struct gx_condition_value {
     size_t at, len;  /* bytes [at, at + len) of the values, with a 0 behind them */
     uint32_t column; /* where it stands, in characters from 1 */
+    uint32_t star;   /* the column of a * outside of quotes and without a backslash; 0: there is none */
     bool any;        /* as a bound: there is none */
     bool open;       /* as a bound: without the value itself */
 } gx_condition_value;

@@ -8,6 +8,7 @@
 #include "engine/text/c_locale.h"
 #include "engine/memory/grow.h"
 #include "engine/status.h"
+#include "query/syntax/signs.h"
 
 #define DELIMITERS "()\"^" /* and blanks */
 #define NO_FIELDS "fields cannot be searched; write \\: for a colon in a word"
@@ -76,18 +77,6 @@ static bool read_word(parser *p, uint32_t node, bool quoted)
     return true;
 }
 
-/* Where the colon is that makes a condition of the word that begins here; 0: nowhere. */
-static size_t find_colon(const gx_scanner *s)
-{
-    for (size_t i = s->at; i + 1 < s->len && !gx_ends_word(DELIMITERS, s->text[i]); ++i) {
-        if (s->text[i] == '\\')
-            ++i;
-        else if (s->text[i] == ':' && i > s->at)
-            return gx_is_blank(s->text[i + 1]) ? 0 : i;
-    }
-    return 0;
-}
-
 static uint32_t parse_condition(parser *p)
 {
     gx_query_tree *t = &p->tree;
@@ -151,7 +140,9 @@ static uint32_t parse_primary(parser *p)
     case '+':
         return gx_scan_refuse(&p->in, column, "a word or ( is expected, not %c", gx_scan_peek(&p->in));
     default: {
-        const size_t colon = find_colon(&p->in);
+        const size_t colon = gx_scan_signs(&p->in);
+        if (p->in.st != GX_OK)
+            return GX_NO_NODE;
         if (colon && memchr(p->in.text + p->in.at, '\\', colon - p->in.at))
             return gx_scan_refuse(&p->in, column, "%s", NO_FIELDS);
         if (colon)
@@ -239,6 +230,10 @@ static uint32_t parse_clause(parser *p)
         gx_scan_step(&p->in);
         if (gx_is_blank(gx_scan_peek(&p->in)))
             return gx_scan_refuse(&p->in, column, "a word or ( is expected right after +; write \\+ for a plus");
+        if (gx_scan_is_next(&p->in, '-'))
+            return gx_scan_refuse(&p->in, p->in.column,
+                                  "a word or ( is expected right after +, not -; write -word to exclude a word, or "
+                                  "\\- for a dash");
     }
     uint32_t node = required ? parse_boosted(p) : parse_operands(p, GX_NODE_OR);
     if (p->in.st != GX_OK)
@@ -252,8 +247,6 @@ static uint32_t parse_clause(parser *p)
         n->occur = GX_REQUIRED;
     } else if (n->kind == GX_NODE_NOT) { /* as a clause it excludes; the node that is left over is harmless */
         node = n->first;
-        if (p->tree.nodes[node].kind == GX_NODE_NOT) /* NOT NOT stays what it is */
-            return node = (uint32_t)(n - p->tree.nodes);
         p->tree.nodes[node].occur = GX_EXCLUDED;
     }
     return node;
@@ -327,7 +320,7 @@ static void put_word(FILE *out, const char *word, size_t len)
             putc('\\', out);
     }
     for (size_t i = 0; i < len; ++i) {
-        if (gx_ends_word(DELIMITERS, word[i]) || strchr("\\+-:", word[i]))
+        if (gx_ends_word(DELIMITERS, word[i]) || strchr("\\+-", word[i]) || gx_is_sign(word, i, len))
             putc('\\', out);
         putc(word[i], out);
     }

@@ -12,10 +12,11 @@
  * AND, OR and NOT are operators in capitals only. A word ends at white space or at one of ( ) " ^ ;
  * + and - are signs only at its beginning; a backslash takes the next character as it is. "+" and
  * "-" bind to one operand: where such a clause goes on with AND or OR, "+" is an error and "-"
- * means NOT. A quoted phrase of one word is that word. A word with a colon in it, that no backslash
- * precedes, and with something other than white space behind the colon, is a condition (condition.h):
- * year:2019, year:[2015 TO 2019]. It has no weight. Refused: phrases of several words, because an index
- * stores no positions; and names that no attribute has, because it stores no fields.
+ * means NOT. Each further NOT or "-" negates what the one before it says; "+-" is an error. A quoted
+ * phrase of one word is that word. A word with a colon in it, that no backslash precedes, is a condition
+ * (condition.h): year:2019, year:[2015 TO 2019]. It has no weight. Refused: phrases of several words, because
+ * an index stores no positions; names that no attribute has, because it stores no fields; and signs that mean
+ * something in other engines only (signs.h).
  */
 #ifndef GX_QUERY_SYNTAX_PARSE_H
 #define GX_QUERY_SYNTAX_PARSE_H

@@ -91,6 +91,26 @@ static void write_word(judge *j, uint32_t weight, bool negated, bool *set)
         add_score(j, term, weight * times);
 }
 
+/* Negations, one after another; returns whether they negate. */
+static bool write_negations(judge *j)
+{
+    static const char *const signs[] = {"-", "NOT ", "-NOT ", "NOT -"};
+    const uint32_t n = gen_below(j->r, 3) ? 1 : 1 + gen_below(j->r, 3);
+    bool negates = false;
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t sign = gen_below(j->r, 4);
+        say(j, "%s", signs[sign]);
+        negates ^= sign < 2;
+    }
+    return negates;
+}
+
+static void negate(const judge *j, bool *set)
+{
+    for (uint32_t d = 0; d < j->c->n_docs; ++d)
+        set[d] = !set[d];
+}
+
 /* All sets of n children into set, by AND or by OR. */
 static void write_operands(judge *j, uint32_t depth, uint32_t weight, bool negated, bool *set)
 {
@@ -100,7 +120,10 @@ static void write_operands(judge *j, uint32_t depth, uint32_t weight, bool negat
     for (uint32_t i = 0; i < n; ++i) {
         say(j, i ? (all ? " AND " : " OR ") : "");
         memset(one, 0, j->c->n_docs);
-        write_node(j, depth - 1, weight, negated, one);
+        const bool signs = gen_below(j->r, 5) == 0, negates = signs && write_negations(j);
+        write_node(j, depth - 1, weight, negated || signs, one);
+        if (negates)
+            negate(j, one);
         for (uint32_t d = 0; d < j->c->n_docs; ++d)
             set[d] = i == 0 ? one[d] : all ? set[d] && one[d] : set[d] || one[d];
     }
@@ -114,8 +137,9 @@ static void write_clauses(judge *j, uint32_t depth, uint32_t weight, bool negate
     bool required = false, optional = false;
     memset(needed, 1, j->c->n_docs);
     for (uint32_t i = 0; i < n; ++i) {
-        const uint32_t sign = gen_below(j->r, 5); /* 0: +, 1: - */
-        say(j, "%s%s", i ? " " : "", sign == 0 ? "+" : sign == 1 ? "-" : "");
+        const uint32_t sign = gen_below(j->r, 5); /* 0: +, 1: negations */
+        say(j, "%s%s", i ? " " : "", sign == 0 ? "+" : "");
+        const bool negates = sign == 1 && write_negations(j);
         memset(one, 0, j->c->n_docs);
         if (sign < 2 && gen_below(j->r, 2))
             write_word(j, weight, negated || sign == 1, one);
@@ -123,7 +147,7 @@ static void write_clauses(judge *j, uint32_t depth, uint32_t weight, bool negate
             write_node(j, depth ? depth - 1 : 0, weight, negated || sign == 1, one);
         for (uint32_t d = 0; d < j->c->n_docs; ++d) {
             if (sign < 2)
-                needed[d] = needed[d] && one[d] == (sign == 0);
+                needed[d] = needed[d] && one[d] != negates;
             else
                 any[d] = !optional ? one[d] : j->op == GX_OP_AND ? any[d] && one[d] : any[d] || one[d];
         }
@@ -149,10 +173,10 @@ static void write_node(judge *j, uint32_t depth, uint32_t weight, bool negated, 
     const uint32_t times = gen_below(j->r, 6) ? 1 : 2; /* is written behind, and known before */
     say(j, "(");
     if (kind == 2) {
-        say(j, "NOT ");
+        const bool negates = write_negations(j);
         write_node(j, depth - 1, weight * times, true, set);
-        for (uint32_t d = 0; d < j->c->n_docs; ++d)
-            set[d] = !set[d];
+        if (negates)
+            negate(j, set);
     } else if (kind == 3) {
         write_operands(j, depth, weight * times, negated, set);
     } else {

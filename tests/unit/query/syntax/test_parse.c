@@ -27,8 +27,24 @@ static const struct {
     {"and or not", "and or not"},
     {"\\AND \\( a\\:b", "\\AND \\( a\\:b"},
     {"ANDROID ORACLE", "ANDROID ORACLE"},
-    {"a: :b", "a\\: \\:b"},
-    {"NOT NOT a", "NOT NOT a"},
+    {"a\\: \\:b", "a\\: \\:b"},
+    {"NOT NOT a", "-NOT a"},
+    {"b --a", "b -NOT a"},
+    {"b ---a", "b -NOT NOT a"},
+    {"-NOT -a", "-NOT NOT a"},
+    {"b AND --a", "(b AND NOT NOT a)"},
+    {"b --(c d)", "b -NOT (c d)"},
+    {"-(-a) b", "-(-a) b"},
+    {"+(-a)", "+(-a)"},
+    {"+\\-a +\"-a\"", "+\\-a +\\-a"},
+    {"--y:1", "-NOT y:\"1\""},
+    /* signs that are part of a word */
+    {"Yahoo! a/b R&D arr[0] f{x} C# #tag", "Yahoo\\! a\\/b R\\&D arr\\[0] f\\{x} C\\# \\#tag"},
+    {"a\xe2\x80\x93 it\xe2\x80\x99s", "a\\\xe2\x80\x93 it\xe2\x80\x99s"},
+    {"\"!a\" \"b*\" \"/re/\" \"a=b\" \"\xe2\x80\x93\"",
+     "\\!a b\\* \\/re\\/ a\\=b \\\xe2\x80\x93"},
+    {"\\!a b\\* \\~c \\?", "\\!a b\\* \\~c \\?"},
+    {"cat:\"a*\" cat:a\\* y:[* TO 5] id:@a*", "cat:\"a*\" cat:\"a*\" y:[* TO \"5\"] id:@\"a*\""},
     {"a year:2016 b", "a year:\"2016\" b"},
     {"a AND year:[ 2015 TO\t2019 } OR -b", "((a AND year:[\"2015\" TO \"2019\"}) OR NOT b)"},
     {"+a -cat:cs.IR", "+a -cat:\"cs.IR\""},
@@ -79,6 +95,93 @@ static const struct {
     {"a\\", "column 2: a character is expected after the backslash"},
 };
 
+/* What other engines read: a sign for the column and the first words of the message. */
+static const struct {
+    const char *text, *says;
+} elsewhere[] = {
+    {"+-a", "column 2: a word or ( is expected right after +, not -"},
+    {"b +-a", "column 4: a word or ( is expected right after +, not -"},
+    {"+-(a b)", "column 2: a word or ( is expected right after +, not -"},
+    {"+-a^2", "column 2: a word or ( is expected right after +, not -"},
+    {"+-\"a\"", "column 2: a word or ( is expected right after +, not -"},
+    {"+--a", "column 2: a word or ( is expected right after +, not -"},
+    {"+-(y:1)", "column 2: a word or ( is expected right after +, not -"},
+    {"+-y:1", "column 2: a word or ( is expected right after +, not -"},
+    {"(+-a b)", "column 3: a word or ( is expected right after +, not -"},
+    {"c -(+-b)", "column 6: a word or ( is expected right after +, not -"},
+    {"++a", "column 2: a word or ( is expected, not +"},
+    {"-+a", "column 2: a word or ( is expected, not +"},
+    {"--+a", "column 3: a word or ( is expected, not +"},
+    {"NOT +a", "column 5: a word or ( is expected, not +"},
+    {"b -- a", "column 4: a word or ( is expected right after -"},
+    {"!a", "column 1: ! is no operator"},
+    {"b !a", "column 3: ! is no operator"},
+    {"b -!a", "column 4: ! is no operator"},
+    {"!(a b)", "column 1: ! is no operator"},
+    {"!\"a\"", "column 1: ! is no operator"},
+    {"!y:1", "column 1: ! is no operator"},
+    {"a ! b", "column 3: ! is no operator"},
+    {"a && b", "column 3: & is no operator: write AND"},
+    {"a & b", "column 3: & is no operator: write AND"},
+    {"a&&b", "column 3: & is no operator: write AND"},
+    {"a || b", "column 3: | is no operator: write OR"},
+    {"a|b", "column 2: | is no operator: write OR"},
+    {"(a | b)", "column 4: | is no operator: write OR"},
+    {"a*", "column 2: * does not stand for letters"},
+    {"*a", "column 1: * does not stand for letters"},
+    {"a*b", "column 2: * does not stand for letters"},
+    {"\xc3\xa4* b", "column 2: * does not stand for letters"},
+    {"+a* b", "column 3: * does not stand for letters"},
+    {"b \"a\"*", "column 6: * is no word"},
+    {"*", "column 1: * is no word"},
+    {"a *", "column 3: * is no word"},
+    {"*:*", "column 1: * does not stand for letters"},
+    {"a?", "column 2: ? does not stand for a letter"},
+    {"?", "column 1: ? does not stand for a letter"},
+    {"t?xt", "column 2: ? does not stand for a letter"},
+    {"what is this?", "column 13: ? does not stand for a letter"},
+    {"a~", "column 2: ~ does not find similar words"},
+    {"a~2", "column 2: ~ does not find similar words"},
+    {"a~0.8 b", "column 2: ~ does not find similar words"},
+    {"a^2~1", "column 3: a finite number above 0"},
+    {"\"a\"~2", "column 4: ~ does not find similar words"},
+    {"\"a b\"~2", "column 1: phrases need positions"},
+    {"/a/", "column 1: regular expressions cannot be searched"},
+    {"b /a b/", "column 3: regular expressions cannot be searched"},
+    {"-/a/", "column 2: regular expressions cannot be searched"},
+    {"[a TO b]", "column 1: a range follows the name of an attribute and a colon"},
+    {"{a TO b}", "column 1: a range follows the name of an attribute and a colon"},
+    {"b -[a TO *}", "column 4: a range follows the name of an attribute and a colon"},
+    {"y: 1", "column 3: a value is expected right behind the colon"},
+    {"a y: 1", "column 5: a value is expected right behind the colon"},
+    {"+a +y: 1", "column 7: a value is expected right behind the colon"},
+    {"y:", "column 3: a value is expected right behind the colon"},
+    {"y:\t[1 TO 2]", "column 3: a value is expected right behind the colon"},
+    {"y :1", "column 3: the name of an attribute is expected right before the colon"},
+    {"y : 1", "column 3: the name of an attribute is expected right before the colon"},
+    {":", "column 1: the name of an attribute is expected right before the colon"},
+    {"y>1", "column 2: a comparison follows the name of an attribute and a colon"},
+    {"y<=1", "column 2: a comparison follows the name of an attribute and a colon"},
+    {"y=1", "column 2: a comparison follows the name of an attribute and a colon"},
+    {"y!=1", "column 3: a comparison follows the name of an attribute and a colon"},
+    {"y > 1", "column 3: a comparison follows the name of an attribute and a colon"},
+    {"a -y>1", "column 5: a comparison follows the name of an attribute and a colon"},
+    {"y>1:2", "column 2: a comparison follows the name of an attribute and a colon"},
+    {"y:> 1", "column 4: a value is expected"},
+    {"#combine(a b)", "column 1: # is no operator"},
+    {"#1(a b)", "column 1: # is no operator"},
+    {"b \xe2\x80\x93" "a", "column 3: this dash is no minus sign"},
+    {"b \xe2\x88\x92" "a", "column 3: this dash is no minus sign"},
+    {"\xe2\x80\x9c" "a b\xe2\x80\x9d", "column 1: this is no quote that the syntax knows"},
+    {"cat:a*", "column 6: * does not stand for letters: values are compared whole"},
+    {"cat:*", "column 5: * is no value; has:cat selects"},
+    {"+cat:*a", "column 6: * does not stand for letters"},
+    {"y:[a* TO b]", "column 5: * does not stand for letters"},
+    {"y:>*", "column 4: * is no value; has:y selects"},
+    {"id:a*", "column 5: * does not stand for letters"},
+    {"id:*", "column 4: * is no id"},
+};
+
 static char *read_back(const char *text, size_t len, size_t *n)
 {
     gx_query_tree tree;
@@ -115,6 +218,49 @@ static void mistakes_are_refused_with_their_column(void **state)
         if (strncmp(err.text, bad[i].says, strlen(bad[i].says)) != 0)
             fail_msg("'%s': '%s', not '%s'", bad[i].text, err.text, bad[i].says);
     }
+}
+
+static void signs_of_other_engines_are_refused_with_their_column(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; ++i) {
+        gx_query_tree tree;
+        gx_error err = {0};
+        if (gx_query_parse(&tree, NULL, elsewhere[i].text, strlen(elsewhere[i].text), &err) != GX_EUSAGE)
+            fail_msg("'%s' is accepted", elsewhere[i].text);
+        if (strncmp(err.text, elsewhere[i].says, strlen(elsewhere[i].says)) != 0)
+            fail_msg("'%s': '%s', not '%s'", elsewhere[i].text, err.text, elsewhere[i].says);
+    }
+}
+
+/* Bytes of signs, letters and blanks by chance: whatever is read is read as the same from its text. */
+static void random_signs_are_read_as_the_text_says(void **state)
+{
+    static const char bytes[] = "ab1!&|*?~/[]{}<>=#:+-()\"^\\ \xe2\x80\x93\xc3\xa4";
+    (void)state;
+    uint64_t x = 88172645463325252u;
+    uint32_t n_read = 0;
+    for (uint32_t i = 0; i < 300000; ++i) {
+        char text[12];
+        gx_query_tree tree;
+        gx_error err = {0};
+        size_t len = 1 + (x >> 20) % sizeof text, n, again;
+        for (size_t j = 0; j < len; ++j) {
+            x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+            text[j] = bytes[(x >> 30) % (sizeof bytes - 1)];
+        }
+        if (gx_query_parse(&tree, NULL, text, len, &err) != GX_OK) {
+            assert_int_equal(strncmp(err.text, "column ", 7), 0);
+            continue;
+        }
+        gx_query_tree_free(&tree);
+        char *read = read_back(text, len, &n), *twice = read_back(read, n, &again);
+        assert_string_equal(twice, read);
+        free(read);
+        free(twice);
+        ++n_read;
+    }
+    assert_true(n_read > 10000);
 }
 
 static void refuse_repeated(const char *piece, size_t n, const char *says)
@@ -182,6 +328,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(queries_are_read_as_the_grammar_says),
         cmocka_unit_test(mistakes_are_refused_with_their_column),
+        cmocka_unit_test(signs_of_other_engines_are_refused_with_their_column),
+        cmocka_unit_test(random_signs_are_read_as_the_text_says),
         cmocka_unit_test(hostile_queries_are_refused),
         cmocka_unit_test(a_word_of_a_megabyte_is_a_word),
         cmocka_unit_test(a_value_of_a_megabyte_is_a_value),

@@ -1,0 +1,142 @@
+#include "query/syntax/signs.h"
+
+#define OR_QUOTES "; put the word in quotes to search for it as it stands"
+
+typedef enum place { NOT_A_SIGN, AT_BEGIN, ANYWHERE, COLON } place;
+
+static const uint8_t places[256] = {
+    ['!'] = AT_BEGIN, ['/'] = AT_BEGIN, ['['] = AT_BEGIN, ['{'] = AT_BEGIN, ['*'] = ANYWHERE,
+    ['?'] = ANYWHERE, ['~'] = ANYWHERE, ['|'] = ANYWHERE, ['<'] = ANYWHERE, ['>'] = ANYWHERE,
+    ['='] = ANYWHERE, [':'] = COLON,    ['&'] = ANYWHERE, ['#'] = AT_BEGIN, [0xe2] = AT_BEGIN,
+    [0xef] = AT_BEGIN,
+};
+
+/* Characters that word processors write for - and ". */
+static const struct {
+    const char *text;
+    bool quote;
+} typographic[] = {
+    {"\u2010", false}, {"\u2011", false}, {"\u2012", false}, {"\u2013", false}, {"\u2014", false},
+    {"\u2015", false}, {"\u2212", false}, {"\ufe63", false}, {"\uff0d", false}, {"\u201c", true},
+    {"\u201d", true},  {"\u201e", true},  {"\u201f", true},  {"\uff02", true},
+};
+
+/* The number of the typographic sign at p, of n bytes; -1: there is none. */
+static int find_typographic(const char *p, size_t n)
+{
+    for (int i = 0; i < (int)(sizeof typographic / sizeof *typographic); ++i)
+        if (n >= 3 && memcmp(p, typographic[i].text, 3) == 0)
+            return i;
+    return -1;
+}
+
+bool gx_is_sign(const char *text, size_t at, size_t len)
+{
+    return places[(unsigned char)text[at]] != NOT_A_SIGN &&
+           ((unsigned char)text[at] < 0x80 || find_typographic(text + at, len - at) >= 0);
+}
+
+static bool ends_at(const gx_scanner *s, size_t i)
+{
+    return i == s->len || gx_ends_word(s->delimiters, s->text[i]);
+}
+
+/* Where the word ends that begins at s->at. */
+static size_t end_of_word(const gx_scanner *s)
+{
+    size_t i = s->at;
+    while (!ends_at(s, i))
+        ++i;
+    return i;
+}
+
+static bool refuse(gx_scanner *s, size_t at, const char *what)
+{
+    uint32_t column = s->column;
+    for (size_t i = s->at + 1; i <= at; ++i)
+        column += i == s->len || ((unsigned char)s->text[i] & 0xc0) != 0x80;
+    gx_scan_refuse(s, column, "%s", what);
+    return false;
+}
+
+/* What is wrong with a sign that is one only where a word begins; NULL: nothing. */
+static const char *fault_at_begin(const gx_scanner *s)
+{
+    const char *const p = s->text + s->at;
+    const int dash = find_typographic(p, s->len - s->at);
+    switch (*p) {
+    case '!':
+        return "! is no operator: - or NOT before a word excludes it" OR_QUOTES;
+    case '/':
+        return "regular expressions cannot be searched" OR_QUOTES;
+    case '[':
+    case '{':
+        return "a range follows the name of an attribute and a colon, as in year:[2015 TO 2019]" OR_QUOTES;
+    case '#': { /* "#1(" and "#combine(" are operators of Indri */
+        const size_t end = end_of_word(s);
+        return end < s->len && s->text[end] == '('
+                   ? "# is no operator: write words, AND, OR, NOT and parentheses" OR_QUOTES
+                   : NULL;
+    }
+    }
+    return dash < 0                   ? NULL
+           : typographic[dash].quote ? "this is no quote that the syntax knows; write \" for it"
+                                     : "this dash is no minus sign; write - to exclude a word" OR_QUOTES;
+}
+
+/* What is wrong with a sign at text[i], wherever it stands in a word; NULL: nothing. */
+static const char *fault_anywhere(const gx_scanner *s, size_t i)
+{
+    const bool begin = i == s->at;
+    switch (s->text[i]) {
+    case '*':
+        return begin && ends_at(s, i + 1)
+                   ? "* is no word; documents are selected by conditions, as in has:year or year:>=2015"
+                   : "* does not stand for letters: words are searched whole" OR_QUOTES;
+    case '?':
+        return "? does not stand for a letter: words are searched whole" OR_QUOTES;
+    case '~':
+        return "~ does not find similar words: words are searched as they are spelled" OR_QUOTES;
+    case '|':
+        return "| is no operator: write OR" OR_QUOTES;
+    case '&':
+        return begin || s->text[i - 1] == '&' ? "& is no operator: write AND" OR_QUOTES : NULL;
+    default:
+        return "a comparison follows the name of an attribute and a colon, as in year:>=2015 or year:2019" OR_QUOTES;
+    }
+}
+
+static bool take_colon(gx_scanner *s, size_t i)
+{
+    if (i == s->at)
+        return refuse(s, i,
+                      "the name of an attribute is expected right before the colon, as in year:2019; write \\: for a "
+                      "colon in a word");
+    if (i + 1 < s->len && !gx_is_blank(s->text[i + 1]))
+        return true;
+    return refuse(s, i + 1,
+                  "a value is expected right behind the colon, as in year:2019; write \\: for a colon in a word");
+}
+
+size_t gx_scan_signs(gx_scanner *s)
+{
+    for (size_t i = s->at; !ends_at(s, i); ++i) {
+        const place where = places[(unsigned char)s->text[i]];
+        const char *fault = NULL;
+        if (s->text[i] == '\\')
+            ++i;
+        if (i >= s->len || where == NOT_A_SIGN)
+            continue;
+        if (where == COLON)
+            return take_colon(s, i) ? i : 0;
+        if (where == ANYWHERE)
+            fault = fault_anywhere(s, i);
+        else if (i == s->at)
+            fault = fault_at_begin(s);
+        if (fault) {
+            refuse(s, i, fault);
+            return 0;
+        }
+    }
+    return 0;
+}
