@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "engine/api/gpuidx_advanced.h"
 #include "engine/text/c_locale.h"
 
 static const struct {
@@ -41,7 +42,7 @@ const char *gx_version(void)
     return GX_VERSION;
 }
 
-/* Replaces control characters, C1 in UTF-8 too: ids, terms and names come from files, and a
+/* Replaces control characters, C1 in UTF-8 and those that turn the direction of text too: ids, terms and names come from files, and a
  * terminal would obey them. */
 static void put_question_marks(char *text)
 {
@@ -50,6 +51,8 @@ static void put_question_marks(char *text)
             *c = '?';
         else if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
             c[0] = c[1] = '?';
+        else if (c[0] == 0xe2 && c[1] && c[2] && gx_utf8_turns((const char *)c, 3))
+            c[0] = c[1] = c[2] = '?';
     }
 }
 

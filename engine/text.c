@@ -171,6 +171,13 @@ bool gx_utf8_is_control(const char *c, size_t n)
     return (n == 1 && (s[0] < 0x20 || s[0] == 0x7f)) || (n == 2 && s[0] == 0xc2 && s[1] < 0xa0);
 }
 
+bool gx_utf8_turns(const char *c, size_t n)
+{
+    const unsigned char *s = (const unsigned char *)c;
+    return n == 3 && s[0] == 0xe2 &&
+           ((s[1] == 0x80 && s[2] >= 0xaa && s[2] <= 0xae) || (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9));
+}
+
 /* The number of leading bytes of text[0, len) that stand in a JSON string as they are: printable ASCII but " and \. */
 static size_t plain_length(const char *text, size_t len)
 {

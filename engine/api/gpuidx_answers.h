@@ -35,6 +35,9 @@ GX_API void gx_text_add_json(gx_text *t, const char *bytes, size_t len);
 GX_API size_t gx_utf8_length(const char *text, size_t len);
 /* Whether the character of n bytes is a C0 or C1 control or DEL, which a terminal might obey. */
 GX_API bool gx_utf8_is_control(const char *c, size_t n);
+/* Whether it is one of U+202A to U+202E and U+2066 to U+2069, which turn the direction of what follows, so that a text
+ * may look like another. */
+GX_API bool gx_utf8_turns(const char *c, size_t n);
 
 /* ---- the answer to a query as JSON ---- */
 

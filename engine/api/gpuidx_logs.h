@@ -69,7 +69,12 @@ typedef struct gx_log_counts {
     uint64_t nuls;                /* NUL bytes read as blanks */
     uint64_t repeated_ids;        /* queries whose id one of the first GX_LOG_KEPT_IDS has; 0 where unique is set */
     uint64_t filtered;            /* queries with a filter of their own */
+    uint64_t operators;           /* queries with what gx_plain_operator finds */
 } gx_log_counts;
+
+/* Find in the text of a plain query what looks as if it were to change the search, which it does not: a quoted span, a
+ * + or - before a word, a * or ~2 behind one. text[*begin, *end): the first of them. false: there is none. */
+GX_API bool gx_plain_operator(const char *text, size_t len, size_t *begin, size_t *end);
 
 #define GX_LOG_KEPT_IDS 65536u /* ids that are kept, in 1 MiB, to count repeated ones */
 

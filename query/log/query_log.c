@@ -149,6 +149,10 @@ gx_status gx_log_emit(gx_log *log, gx_log_query *q, const gx_log_query *parsed, 
     if (seen)
         return gx_log_refuse(log, line, "an earlier query has the same id", err);
     ++log->counts.queries;
+    if (!parsed->terms) {
+        size_t begin, end;
+        log->counts.operators += gx_plain_operator(parsed->text, parsed->len, &begin, &end);
+    }
     log->counts.empty += parsed->terms ? parsed->n_terms == 0 : strspn(parsed->text, " \t\r\n\f\v") == parsed->len;
     *q = *parsed;
     q->id = log->id.p;

@@ -140,3 +140,81 @@ size_t gx_scan_signs(gx_scanner *s)
     }
     return 0;
 }
+
+/* ---- signs in plain text ---- */
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* A word of a text: text[begin, end), without punctuation at its end. */
+typedef struct span {
+    size_t begin, end;
+} span;
+
+static span word_around(const char *text, size_t len, size_t at)
+{
+    span w = {at, at};
+    while (w.begin > 0 && !gx_is_blank(text[w.begin - 1]))
+        --w.begin;
+    while (w.end < len && !gx_is_blank(text[w.end]))
+        ++w.end;
+    while (w.end > at + 1 && strchr(".,;:!?)", text[w.end - 1]))
+        --w.end;
+    return w;
+}
+
+/* "..." with a blank, a bracket or a sign before it, and no letter or digit behind it. */
+static bool take_quotes(const char *text, size_t len, size_t at, span *w)
+{
+    const char before = at > 0 ? text[at - 1] : ' ', *end = memchr(text + at + 1, '"', len - at - 1);
+    if (!end || end == text + at + 1 || !(gx_is_blank(before) || strchr("(+-", before)))
+        return false;
+    const size_t behind = (size_t)(end - text) + 1;
+    *w = (span){at, behind};
+    return behind == len || !(is_letter(text[behind]) || is_digit(text[behind]));
+}
+
+/* Whether the sign at text[at] looks as if it were to change the search. */
+static bool is_operator(const char *text, size_t len, size_t at, span *w)
+{
+    if (text[at] == '"')
+        return take_quotes(text, len, at, w);
+    *w = word_around(text, len, at);
+    const char before = at > w->begin ? text[at - 1] : 0;
+    size_t i = at + 1;
+    switch (text[at]) {
+    case '+':
+    case '-': /* of a word: not of a number, and not alone */
+        while (i < w->end && strchr("+-(\"", text[i]))
+            ++i;
+        return (at == w->begin || (at == w->begin + 1 && before == '(')) && i < w->end && is_letter(text[i]);
+    case '*': /* A* is an algorithm */
+        return i == w->end && at > w->begin + 1 && (is_letter(before) || is_digit(before)) &&
+               !memchr(text + w->begin, '*', at - w->begin);
+    default: /* ~ */
+        while (i < w->end && (is_digit(text[i]) || text[i] == '.'))
+            ++i;
+        return i == w->end && i > at + 1 && (is_letter(before) || before == '"');
+    }
+}
+
+bool gx_plain_operator(const char *text, size_t len, size_t *begin, size_t *end)
+{
+    static const bool signs[256] = {['"'] = true, ['+'] = true, ['-'] = true, ['*'] = true, ['~'] = true};
+    for (size_t i = 0; i < len; ++i) {
+        span w;
+        if (!signs[(unsigned char)text[i]] || !is_operator(text, len, i, &w))
+            continue;
+        *begin = w.begin;
+        *end = w.end;
+        return true;
+    }
+    return false;
+}

@@ -10,6 +10,7 @@
 #ifndef GX_QUERY_SYNTAX_SIGNS_H
 #define GX_QUERY_SYNTAX_SIGNS_H
 
+#include "engine/api/gpuidx_advanced.h"
 #include "query/syntax/scanner.h"
 
 /* Where the colon is that makes a condition of the word that begins here; 0: nowhere, or refused (s->st). */

@@ -537,7 +537,7 @@ ids() { # of a query's results, in the order of their names
     printf 'y1\ny3\n' >list
     printf '%s\n' '1	word AND year:>2001' '2	word OR price:<1' '3	cat:c' '4	+id:@list word' \
         '5	(word AND has:cat) OR id:y2' '6	word AND id:@nowhere' >queries
-    ask replay -q --engine=cpu --syntax=boolean --verify=1 --on-error=skip --run=run years.gx queries
+    ask replay -q --engine=cpu --syntax=boolean --verify=1 --on-error=skip --allow-id-files --run=run years.gx queries
     exits 0
     complains 'queries:6: cannot open nowhere'
     [ "$(grep -c '^4 ' run)" -eq 2 ]

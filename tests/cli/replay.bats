@@ -326,12 +326,12 @@ assert o == {"only": None, "not": None, "expression": "year:>=2002", "documents"
     done
     printf 'y1\ny3\nnone\n' >list
     printf 'qid\tquery\tfilter\n1\tword\tid:@list AND year:>2001\n2\tword\tNOT id:@list\n' >listed
-    ask replay --engine=cpu years.gx listed --run=run --force --verify --threads=2
+    ask replay --engine=cpu years.gx listed --run=run --force --verify --threads=2 --allow-id-files
     exits 0
     [ "$(cut -d ' ' -f 1,3 run | tr '\n' ' ')" = '1 y3 2 y2 ' ]
     [ "$(grep -c 'list: 1 of 3 ids are not in the index' <<<"$stderr")" = 1 ]
     printf 'qid\tquery\tfilter\n1\tword\tid:@nowhere\n2\tword\tid:y1\n' >unlisted
-    ask replay --engine=cpu years.gx unlisted
+    ask replay --engine=cpu years.gx unlisted --allow-id-files
     exits 3
     complains 'unlisted:2: cannot open nowhere, a file of document ids'
     ask replay --engine=cpu years.gx unlisted --on-error=skip --run=run --force

@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 
 static void vary(const uint8_t *bytes, size_t n)
 {
-    static const char signs[] = "()\"^+-:\\[]{}<=*@ aN1.\0\xc3\xa4";
+    static const char signs[] = "()\"^+-:\\[]{}<=>*?~!&|/#@ aN1.\0\xc3\xa4\xe2\x80\x93";
     fuzz_expression(bytes, n, signs, sizeof signs - 1, 6);
 }
 

@@ -448,12 +448,31 @@ int cli_run(const cli_command *command, int argc, char **argv)
 
 /* ---- speaking ---- */
 
+/* Names, ids and arguments may hold what a terminal would obey, or what turns the direction of text. */
+static void put_harmless(const char *text)
+{
+    const size_t len = strlen(text);
+    for (size_t i = 0, n; i < len; i += n) {
+        n = gx_utf8_length(text + i, len - i);
+        n = n ? n : 1;
+        if (text[i] != '\n' && (gx_utf8_is_control(text + i, n) || gx_utf8_turns(text + i, n)))
+            fputc('?', stderr);
+        else
+            fwrite(text + i, 1, n, stderr);
+    }
+}
+
 static void say(const char *prefix, const char *format, va_list ap)
 {
+    char *text = NULL;
     if (stdout)
         fflush(stdout);
     fprintf(stderr, "%sgpuidx:%s %s", cli_paint(stderr, CLI_BOLD), cli_paint(stderr, CLI_PLAIN), prefix);
-    vfprintf(stderr, format, ap);
+    if (vasprintf(&text, format, ap) >= 0)
+        put_harmless(text);
+    else
+        fputs(format, stderr); /* there is no memory left */
+    free(text);
     fputc('\n', stderr);
 }
 

@@ -112,6 +112,15 @@ gx_status document_filter_read_ids(void *user, const char *path, uint64_t *words
     return read_ids(path, *(gx_index *const *)user, words, err);
 }
 
+gx_status document_filter_refuse_ids(void *user, const char *path, uint64_t *words, gx_error *err)
+{
+    (void)user, (void)words;
+    return fail(err, GX_EUSAGE,
+                "id:@%.100s names a file, which a query that is read from standard input or a log may not; "
+                "--allow-id-files lets such queries read any file of yours",
+                path);
+}
+
 /* The documents that the expression selects. */
 static gx_status evaluate(const char *expression, const gx_index *ix, uint64_t *words, gx_error *err)
 {

@@ -32,6 +32,10 @@ void document_filter_free(document_filter *f);
  * at each call. */
 gx_status document_filter_read_ids(void *user, const char *path, uint64_t *words, gx_error *err);
 
+/* gx_filter_options.read_ids of queries that come from elsewhere: it refuses, because whoever wrote them could have any
+ * file of this user read, and lines of it printed. CLI_ID_FILES_FLAG allows it. */
+gx_status document_filter_refuse_ids(void *user, const char *path, uint64_t *words, gx_error *err);
+
 /* How filters of the queries of a log read id:@FILE: each file once, when it is first named. */
 typedef struct id_files {
     const gx_index *ix;

@@ -15,7 +15,7 @@ void out_put_clean(FILE *out, const char *text, size_t len)
 {
     for (size_t i = 0; i < len;) {
         const size_t n = gx_utf8_length(text + i, len - i);
-        if (n == 0)
+        if (n == 0 || gx_utf8_turns(text + i, n))
             fputs("\xef\xbf\xbd", out);
         else if (gx_utf8_is_control(text + i, n))
             putc(' ', out);
@@ -55,22 +55,51 @@ static void put_field(FILE *out, const char *text, size_t len)
         putc(text[i] == '\t' || text[i] == '\n' || text[i] == '\r' ? ' ' : text[i], out);
 }
 
+static bool is_number(const char *text, size_t len)
+{
+    const size_t sign = len > 0 && (text[0] == '-' || text[0] == '+');
+    size_t i = sign;
+    while (i < len && strchr("0123456789.", text[i]))
+        ++i;
+    return i == len && i > sign;
+}
+
+/* Whether a spreadsheet would take the text for a formula. */
+static bool is_formula(const char *text, size_t len)
+{
+    static const char *const wide[] = {"\uff1d", "\uff0b", "\uff0d", "\uff20"}; /* = + - @ in full width */
+    for (int i = 0; i < 4; ++i)
+        if (len >= 3 && memcmp(text, wide[i], 3) == 0)
+            return true;
+    return len > 0 && text[0] && strchr("=+-@\t\r", text[0]) && !is_number(text, len);
+}
+
+/* A character of a field, as the bytes text[0, n): control characters become blanks, but for those of lines. */
+static void put_csv_character(FILE *out, const char *text, size_t n)
+{
+    if (n == 1 && *text == '"')
+        fputs("\"\"", out);
+    else if (n && gx_utf8_is_control(text, n) && !(n == 1 && *text && strchr("\t\r\n", *text)))
+        putc(' ', out);
+    else
+        fwrite(text, 1, n ? n : 1, out);
+}
+
 static void put_csv(FILE *out, const char *text, size_t len)
 {
-    bool plain = true;
-    for (size_t i = 0; i < len; ++i)
-        plain = plain && !strchr(",\"\r\n", text[i]);
+    const bool formula = is_formula(text, len);
+    bool plain = !formula;
+    for (size_t i = 0; i < len && plain; ++i)
+        plain = text[i] == '\t' || !(strchr(",\"", text[i]) || gx_utf8_is_control(text + i, 1) ||
+                                     (i + 1 < len && gx_utf8_is_control(text + i, 2)));
     if (plain) {
         if (len)
             fwrite(text, 1, len, out);
         return;
     }
-    putc('"', out);
-    for (size_t i = 0; i < len; ++i) {
-        if (text[i] == '"')
-            putc('"', out);
-        putc(text[i], out);
-    }
+    fputs(formula ? "\"'" : "\"", out);
+    for (size_t i = 0, n; i < len; i += n ? n : 1)
+        put_csv_character(out, text + i, n = gx_utf8_length(text + i, len - i));
     putc('"', out);
 }
 

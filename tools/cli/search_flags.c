@@ -70,6 +70,17 @@ void cli_default_scorer(gx_query_options *o, const cli_args *a, const gx_index *
         o->preset = GX_IMPACT;
 }
 
+void cli_note_operators(const char *text, size_t len)
+{
+    static bool told;
+    size_t begin, end;
+    if (told || !gx_plain_operator(text, len, &begin, &end))
+        return;
+    told = true;
+    cli_note("%.*s is searched as plain words: " CLI_PLAIN_SIGNS, end - begin < 60 ? (int)(end - begin) : 60,
+             text + begin);
+}
+
 gx_query_kind cli_query_kind(int syntax)
 {
     return syntax == 1 ? GX_QUERY_BOOLEAN : GX_QUERY_TEXT;

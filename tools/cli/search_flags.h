@@ -81,6 +81,10 @@
      "which fields of TREC topics make the query: `title`, `desc` and `narr`, separated by commas"}, \
     {"encoding", 0, CLI_CHOICE, "auto|utf-8|latin1", "auto", \
      "how the bytes of `LOG` are read; `auto`: as UTF-8, and lines that are not UTF-8 as Latin-1"}
+#define CLI_ID_FILES_FLAG \
+    {"allow-id-files", 0, CLI_SWITCH, NULL, NULL, \
+     "let conditions `id:@FILE` in queries that are read from standard input or a log read files, and print lines of " \
+     "them that are no ids. Give it only where you trust who wrote the queries"}
 #define CLI_RM3_FLAG \
     {"rm3", 0, CLI_TEXT, "DOCS,TERMS,WEIGHT", NULL, \
      "expand each query by RM3: add the best `TERMS` terms of its best `DOCS` documents; `WEIGHT`, from 0 to 1, is " \
@@ -160,6 +164,10 @@ bool cli_skips_blocks(const gx_query_options *o);
 bool cli_is_exact(const gx_query_options *o);
 /* The part of a collection that this process searches, set by gpuidx-mpi; NULL: all of it. */
 extern const gx_shard *cli_shard;
+
+/* Note, once a process, that signs in the text of a plain query mean nothing, if it has such. */
+void cli_note_operators(const char *text, size_t len);
+#define CLI_PLAIN_SIGNS "quotes, + - * and ~ mean nothing in the plain syntax; --syntax=boolean knows +word and -word"
 
 gx_engine_options cli_engine_options(const cli_args *a);
 /* Add --devices and --spread, of a command that has them. 0, or the exit code with the message printed. */

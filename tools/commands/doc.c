@@ -34,7 +34,7 @@ static int put_json(const gx_index *ix, uint64_t docid)
     return 0;
 }
 
-/* The docid that a word names, or UINT64_MAX. */
+/* The docid that a word names, or UINT64_MAX. An id comes first. */
 static uint64_t find(const gx_index *ix, const char *word)
 {
     const cli_flag number = {"", 0, CLI_COUNT, "", NULL, "", 0, 0x1p53};
@@ -43,10 +43,17 @@ static uint64_t find(const gx_index *ix, const char *word)
     double unused;
     char why[96];
     gx_index_get_stats(ix, &stats);
+    const uint64_t named = gx_index_find_doc64(ix, word, strlen(word));
     if (word[0] != '#')
-        return gx_index_find_doc64(ix, word, strlen(word));
+        return named;
     const bool good = cli_read_number(&number, word + 1, &unused, &docid, why, sizeof why) && docid < stats.n_documents;
-    return good ? docid : UINT64_MAX;
+    if (named != UINT64_MAX && good && docid != named) {
+        size_t len;
+        const char *id = gx_index_doc_id(ix, docid, &len);
+        cli_note("'%s' is an id; docid %llu is the document '%.*s'", word, (unsigned long long)docid,
+                 (int)(len < 60 ? len : 60), id);
+    }
+    return named != UINT64_MAX ? named : good ? docid : UINT64_MAX;
 }
 
 static int run(const cli_args *a)

@@ -92,6 +92,8 @@ static int ask_lines(ask *k, FILE *in, bool *none)
     gx_log_counts told = {0};
     ssize_t n;
     int code = line ? 0 : cli_fail(GX_ENOMEM, "no memory for queries");
+    if (!k->id_files && !isatty(STDIN_FILENO))
+        k->ids.read_ids = document_filter_refuse_ids;
     for (k->line = 1; code == 0 && !cli_output_failed() && (n = read_line(in, line)) >= 0; ++k->line) {
         uint32_t n_hits = 0;
         const size_t mark = k->line == 1 && n >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
@@ -156,6 +158,7 @@ static const cli_flag flags[] = {
     {"explain", 0, CLI_SWITCH, NULL, NULL, "print why each result has its score: the formula with its numbers"},
     {"snippets", 0, CLI_CHOICE, "on|off", "on", "show the best part of each text, where the index holds the texts"},
     {"run-tag", 0, CLI_TEXT, "NAME", "gpuidx", "the last column of the `trec` format"},
+    CLI_ID_FILES_FLAG,
     {"fail-empty", 0, CLI_SWITCH, NULL, NULL, "exit with 1 when no query has a result"},
     {NULL},
 };
@@ -163,7 +166,8 @@ static const cli_flag flags[] = {
 static const cli_section sections[] = {
     {"Queries",
      "A query is plain text. It is made into terms as the documents were when the index was built; a term that is "
-     "said twice counts twice. At most 1,024 different terms are allowed.\n"
+     "said twice counts twice. At most 1,024 different terms are allowed. Signs mean nothing in it: a note says so, "
+     "once, where there is a quoted span, a + or - before a word, or a * or ~2 behind one.\n"
      "\n"
      "From standard input comes a query a line: its text, or its id, a tab and its text. Where there is no id, the "
      "line's number is one. Each answer is written before the next line is read. A line that is not UTF-8 is read "
@@ -185,7 +189,7 @@ static const cli_section sections[] = {
      "  (a OR b) AND c          a group; groups and NOTs nest up to 64 levels\n"
      "\n"
      "A value with blanks, brackets or quotes stands in double quotes; a backslash takes the next character as it is. "
-     "Keywords are ordered byte by byte. A document of several values meets a condition if one of them does, "
+     "Values are compared whole: a * outside of quotes is refused. Keywords are ordered byte by byte. A document of several values meets a condition if one of them does, "
      "so that `year:>2015 AND year:<2019` may be met by two. One without a value meets no condition on that attribute, "
      "and so NOT selects it. A range whose ends are in the wrong order selects nothing."},
     {"Facet syntax",
@@ -222,7 +226,10 @@ static const cli_section sections[] = {
      "               year:[2015 TO 2019], price:<20, has:doi, id:doc7, id:@FILE\n"
      "  \\+ \\: \\(     a backslash takes the next character as it is\n"
      "\n"
-     "AND, OR and NOT are written in capitals. A result holds at least one word that is not negated, unless it matches "
+     "AND, OR and NOT are written in capitals. Each NOT or - negates what the one before it says. Signs that mean "
+     "something in other engines only are refused with their place: `!word`, `&&`, `||`, `wor*`, `wor?`, `word~2`, "
+     "`/re/`, `[a TO b]`, `year>2015`, `+-word`, a blank at the colon of a condition. A word with such a sign stands "
+     "in double quotes. A result holds at least one word that is not negated, unless it matches "
      "by conditions, and its score is the sum over those words. Stop words disappear. Where a word is made into "
      "several terms, all of them are needed after +, - and NOT and beside AND; elsewhere each counts as a word. Groups "
      "nest up to 64 levels. Phrases and fields are refused: the index stores no positions and no fields. "
@@ -236,7 +243,8 @@ static const cli_section sections[] = {
      "\n"
      "In a query with a condition that is not negated a document may match without any of the words that score: "
      "`year:2016` alone, `a OR year:2016`, `+year:2016 a`. Such documents have score 0 and come last, by docid. A "
-     "name that no attribute has is refused; write `title\\:x` for a word with a colon in it."},
+     "name that no attribute has is refused; write `title\\:x` for a word with a colon in it. In queries that come from "
+     "standard input, `id:@FILE` is refused unless `--allow-id-files` is given."},
     {"The index file",
      "The index is mapped into memory and not copied. Replace one that may be in use by `mv`, never by writing over it "
      "or truncating it: a program that reads a page which is gone ends with exit code 4. With `--load=read` the whole "
@@ -247,6 +255,10 @@ static const cli_section sections[] = {
                 "  jsonl   an object a query: schema, qid, query, engine, seconds,\n"
                 "          matches, facets, hits (rank, docid, id, score, title, snippet)\n"
                 "  csv     qid,rank,id,score,title with a head line\n"
+                "\n"
+                "In `human`, control characters become blanks, and those that turn the direction of text U+FFFD. In "
+                "`csv`, a field that a spreadsheet would take for a formula has a ' before it, and control characters "
+                "become blanks. The other formats have texts as they are.\n"
                 "\n"
                 "Scores are printed with as many digits as it takes to read the same number back."},
     {"Scorers",

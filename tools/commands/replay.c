@@ -117,6 +117,9 @@ static void tell_log(const replay_facts *f)
     const gx_log_counts *c = &f->r->log;
     if (c->header)
         cli_note("%s: its first line names the columns", f->a->argv[1]);
+    if (c->operators && f->opt->kind == GX_QUERY_TEXT)
+        cli_note("%s: %s quer%s signs that look like operators: " CLI_PLAIN_SIGNS, f->a->argv[1],
+                 show_count(c->operators), c->operators == 1 ? "y has" : "ies have");
     if (c->more_columns)
         cli_note("%s: %s line%s more columns than are read; --columns says which are the text", f->a->argv[1],
                  show_count(c->more_columns), c->more_columns == 1 ? " has" : "s have");
@@ -244,6 +247,8 @@ static int open_all(opened *o, const cli_args *a, const gx_engine_options *engin
     if (!code)
         id_files_open(&o->files, o->ix);
     opt->filter_options = &o->files.options;
+    if (!cli_switch(a, "allow-id-files"))
+        o->files.options.read_ids = document_filter_refuse_ids;
     if (!code)
         code = document_filter_read(&o->filter, o->ix, cli_text(a, "only"), cli_text(a, "not"), cli_text(a, "filter"));
     if (!code)
@@ -362,6 +367,7 @@ static const cli_flag flags[] = {
      "keep the results of recent queries in at most this many bytes of host memory, such as `64M`. A query that comes "
      "again is then answered from there, with the same results. 0: keep none"},
     CLI_SEARCH_FLAGS,
+    CLI_ID_FILES_FLAG,
     CLI_RM3_FLAG,
     CLI_PAIR_THRESHOLDS_FLAG,
     CLI_HYBRID_FLAGS,
@@ -408,7 +414,8 @@ static const cli_section sections[] = {
      "\n"
      "Without such a first line, `--columns=id,text,filter` names the column. A blank filter is none. `--only`, "
      "`--not` and `--filter` hold for all queries besides. With `--syntax=boolean` conditions may also stand in the "
-     "query itself: `+rover +year:2019`. A file of ids (id:@FILE) is read once for all queries."},
+     "query itself: `+rover +year:2019`. A file of ids (id:@FILE) is refused, unless `--allow-id-files` is given; it is "
+     "read once for all queries."},
     {"Measurements",
      "Throughput is all queries of all runs over the time that they took, reading the log (unless it is in memory) and "
      "writing the run included. A query's latency goes from the moment that its batch was read until the batch's "

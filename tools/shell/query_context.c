@@ -54,6 +54,7 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         .options = cli_query_options(a),
         .kind = cli_query_kind(cli_choice(a, "syntax")),
         .ids = {sizeof(gx_filter_options), document_filter_read_ids, &k->ix},
+        .id_files = cli_switch(a, "allow-id-files"),
         .format = (out_format)cli_choice(a, "format"),
         .explain = cli_switch(a, "explain"),
         .snippets = cli_choice(a, "snippets") == 0,
@@ -472,6 +473,8 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
     int code;
 
     *n_hits = 0;
+    if (k->kind == GX_QUERY_TEXT)
+        cli_note_operators(text, len);
     if ((code = reload(k)))
         return code;
     gx_index_get_quick_stats(k->ix, &stats);

@@ -20,6 +20,7 @@ typedef struct ask {
     gx_rm3_options rm3;       /* fb_docs 0: queries are not expanded */
     document_filter filter;
     gx_filter_options ids; /* how id:@FILE in a boolean query is read */
+    bool id_files;         /* also in queries that are not typed */
     facet_list facets;     /* what is counted beside each answer; n 0: nothing */
     gx_mask *mask;
     hybrid both;         /* of --engine=hybrid */
