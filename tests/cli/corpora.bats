@@ -176,3 +176,8 @@ try() {
         [ "$(ids_of)" = 'b.txt c.txt e/d.txt far/a.txt g.txt' ]
     done
 }
+
+@test "pages are read by the rules of HTML's tokenizer" {
+    try 'html-*' 12
+    try 'ref-*' 7
+}
