@@ -326,6 +326,33 @@ static gx_status peek(gx_input *in, size_t n, bool by_line, gx_error *err)
     return st;
 }
 
+/* What bytes look like that are text, but in units of 2 or 4 bytes without a byte order mark; NULL: they do not. All
+ * NUL bytes are at the same place of a unit, and are many, or the rest is no UTF-8 either. */
+static const char *recognize_units(const unsigned char *p, size_t n)
+{
+    enum { SAMPLE = 4096, LEAST = 4 };
+    size_t nuls[4] = {0}, controls[2] = {0}, odd = 0;
+    n = (n < SAMPLE ? n : SAMPLE) & ~(size_t)3;
+    for (size_t i = 0; i < n; ++i) {
+        nuls[i & 3] += p[i] == 0;
+        controls[i & 1] += p[i] && p[i] < ' ' && !(p[i] >= '\t' && p[i] <= '\r') && p[i] != 0x1b;
+        odd += p[i] >= 0x80 && (i == 0 || p[i - 1] < 0x80) && (i + 1 == n || p[i + 1] < 0x80);
+    }
+    const size_t units = n / 4;
+    if (units >= 2 && !nuls[0] && nuls[3] == units && nuls[2] * 10 >= units * 9)
+        return "UTF-32LE";
+    if (units >= 2 && !nuls[3] && nuls[0] == units && nuls[1] * 10 >= units * 9)
+        return "UTF-32BE";
+    for (unsigned high = 0; high < 2; ++high) { /* the byte of a unit that is 0 in ASCII */
+        const size_t with = nuls[high] + nuls[high + 2], without = nuls[1 - high] + nuls[3 - high];
+        const bool all = units && with == 2 * units, many = with >= LEAST && with * 5 >= units * 4;
+        const bool some = with >= LEAST && with * 25 >= units && (odd >= LEAST || controls[high] * 4 >= units);
+        if (!without && (all || many || some))
+            return high ? "UTF-16LE" : "UTF-16BE";
+    }
+    return NULL;
+}
+
 /* Look at the first bytes of a file or a member: decompress? an archive? which encoding? */
 static gx_status sniff(gx_input *in, gx_error *err)
 {
@@ -345,6 +372,11 @@ static gx_status sniff(gx_input *in, gx_error *err)
     if (in->end >= 2 && (!memcmp(in->buf, "\xff\xfe", 2) || !memcmp(in->buf, "\xfe\xff", 2)))
         return gx_fail(err, GX_EINPUT, "%s:1: this is UTF-16; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)",
                        in->path);
+    const char *units = recognize_units((const unsigned char *)in->buf, in->end);
+    if (units)
+        return gx_fail(err, GX_EINPUT,
+                       "%s:1: many NUL bytes: this looks like %s; convert it to UTF-8 first (iconv -f %s -t UTF-8)",
+                       in->path, units, units);
     if (in->end >= 3 && !memcmp(in->buf, "\xef\xbb\xbf", 3))
         in->begin = 3;
     return GX_OK;

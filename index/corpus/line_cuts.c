@@ -30,20 +30,22 @@ struct gx_line_cuts {
  * no document is open behind it. */
 static uint64_t find_end(const gx_line_cuts *c, uint64_t from)
 {
-    static const char tag[] = "</DOC>";
-    const size_t before = c->of_lines ? 0 : sizeof tag - 2; /* bytes of the tag that may be in the piece before */
-    char bytes[4096 + 1];
+    const size_t before = c->of_lines ? 0 : GX_TREC_END_TAG - 1; /* bytes of a tag that may be cut off */
+    char bytes[4096];
     for (uint64_t at = from;;) {
-        const ssize_t n = pread(c->fd, bytes, sizeof bytes - 1, (off_t)at);
-        if (n <= (ssize_t)before)
+        const ssize_t n = pread(c->fd, bytes, sizeof bytes, (off_t)at);
+        if (n <= 0)
             return UINT64_MAX;
         const char *end = memchr(bytes, '\n', (size_t)n);
         if (c->of_lines && end)
             return at + (uint64_t)(end - bytes) + 1;
-        bytes[n] = 0;
-        for (const char *p = bytes; !c->of_lines && (p = memchr(p, '<', (size_t)(bytes + n - p))); ++p)
-            if (strncasecmp(p, tag, sizeof tag - 1) == 0)
-                return at + (uint64_t)(p - bytes) + sizeof tag - 1;
+        for (const char *p = bytes; !c->of_lines && (p = memchr(p, '<', (size_t)(bytes + n - p))); ++p) {
+            const size_t n_tag = gx_trec_end_tag(p, bytes + n);
+            if (n_tag)
+                return at + (uint64_t)(p - bytes) + n_tag;
+        }
+        if (n <= (ssize_t)before)
+            return UINT64_MAX;
         at += (uint64_t)n - before;
     }
 }
@@ -205,6 +207,7 @@ gx_status gx_piece_open_reader(gx_source *reader, const gx_source *s, gx_error *
     reader->format = s->format;
     reader->n_given = s->n_given;
     reader->n_columns = s->n_columns;
+    reader->delimiter = s->delimiter;
     memcpy(reader->given, s->given, sizeof s->given);
     memcpy(reader->columns, s->columns, sizeof s->columns);
     return gx_json_fields_parse(reader, err);

@@ -16,6 +16,7 @@ typedef struct corpus_file {
     gx_source_format format;
     uint8_t columns[GX_MAX_COLUMNS]; /* [n_columns] of tsv and csv */
     unsigned n_columns;
+    char delimiter;
     bool has_columns;   /* they are known */
     gx_line_cuts *cuts; /* NULL, or its rest is in ranges */
     int fd;             /* of the ranges; -1: none */
@@ -162,6 +163,7 @@ static void use_file(gx_pieces *c, gx_line_piece *p, enum kind kind)
         return;
     f->has_columns = true;
     f->n_columns = s->n_columns;
+    f->delimiter = s->delimiter;
     memcpy(f->columns, s->columns, sizeof f->columns);
 }
 
@@ -490,6 +492,7 @@ void gx_pieces_read(gx_pieces *c, uint32_t number, gx_line_piece *p, const atomi
     }
     reader->format = f->format;
     reader->n_columns = f->n_columns;
+    reader->delimiter = f->delimiter;
     memcpy(reader->columns, f->columns, f->n_columns);
     if (p->of->kind == RANGE)
         gx_line_cuts_load(f->cuts, p);

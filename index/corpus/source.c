@@ -181,7 +181,7 @@ static gx_source_format guess_by_content(const gx_input *in)
     const size_t n = (size_t)(end - p) < 4096 ? (size_t)(end - p) : 4096;
     if (n > 0 && *p == '{')
         return GX_SOURCE_JSONL;
-    if (n >= 5 && strncasecmp(p, "<DOC>", 5) == 0)
+    if (n >= 5 && strncasecmp(p, "<DOC", 4) == 0 && (p[4] == '>' || p[4] == ' ' || (p[4] >= '\t' && p[4] <= '\r')))
         return memmem(p, n, "<DOCHDR>", 8) || memmem(p, n, "<dochdr>", 8) ? GX_SOURCE_TRECWEB : GX_SOURCE_TRECTEXT;
     if (n >= 3 && !memcmp(p, ".I", 2) && (p[2] == ' ' || p[2] == '\t'))
         return GX_SOURCE_SMART;
@@ -332,11 +332,11 @@ static bool repair_utf8(gx_source *s, gx_span *a, gx_scratch *b)
     return true;
 }
 
-/* White space of any script, and control characters. */
+/* White space of any script, control characters, and byte order marks, which are no part of an id in other files. */
 static bool is_forbidden_in_id(utf8proc_int32_t c)
 {
     const utf8proc_category_t k = utf8proc_category(c);
-    return k == UTF8PROC_CATEGORY_ZS || k == UTF8PROC_CATEGORY_ZL || k == UTF8PROC_CATEGORY_ZP ||
+    return c == 0xfeff || k == UTF8PROC_CATEGORY_ZS || k == UTF8PROC_CATEGORY_ZL || k == UTF8PROC_CATEGORY_ZP ||
            k == UTF8PROC_CATEGORY_CC;
 }
 
@@ -359,9 +359,8 @@ static gx_status check_id(gx_source *s, gx_error *err)
             if (c == ' ')
                 return gx_fail_record(s, s->rec.line, err,
                                       "the id '%.*s' holds white space, which would break TREC runs", shown, id.p);
-            return gx_fail_record(s, s->rec.line, err,
-                                  "the id holds the character U+%04X (white space or control) at byte %zu", (unsigned)c,
-                                  i + 1);
+            return gx_fail_record(s, s->rec.line, err, "the id holds the character U+%04X (%s) at byte %zu",
+                                  (unsigned)c, c == 0xfeff ? "a byte order mark" : "white space or control", i + 1);
         }
         i += n;
     }

@@ -9,6 +9,7 @@
 #define GX_INDEX_CORPUS_SOURCE_READER_H
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "engine/status.h"
 #include "index/corpus/input.h"
@@ -29,6 +30,16 @@ typedef struct gx_scratch {
 
 bool gx_scratch_reserve(gx_scratch *b, size_t n);            /* make room for n more bytes; false: no memory */
 bool gx_scratch_add(gx_scratch *b, const char *p, size_t n); /* append n bytes; false: no memory */
+
+/* Pass over a byte order mark, which stands where a file was joined to another. */
+static inline bool gx_skip_mark(char **p, size_t *n)
+{
+    if (*n < 3 || memcmp(*p, "\xef\xbb\xbf", 3) != 0)
+        return false;
+    *p += 3;
+    *n -= 3;
+    return true;
+}
 
 /* Write the code point c as UTF-8 at `to`; return the end. */
 char *gx_put_utf8(char *to, unsigned c);
@@ -98,6 +109,7 @@ struct gx_source {
     /* columns of tsv and csv */
     uint8_t given[GX_MAX_COLUMNS], columns[GX_MAX_COLUMNS];
     unsigned n_given, n_columns;
+    char delimiter; /* of csv; 0: a comma */
     gx_span fields[GX_MAX_COLUMNS];
     gx_json_field json_fields[GX_MAX_JSON_FIELDS]; /* [n_json_fields] */
     unsigned n_json_fields;
@@ -122,6 +134,11 @@ gx_status gx_source_read_record(gx_source *s, bool *found, gx_error *err);
  * long, and for the reader itself. The window is not changed. The format's first record has been read. */
 typedef size_t gx_whole_records_fn(gx_source *s, size_t enough, bool *odd);
 gx_whole_records_fn gx_whole_csv, gx_whole_trec, gx_whole_warc;
+
+/* Bytes of the end tag "</DOC>" at p, which may have white space before its '>', at most GX_TREC_END_TAG; 0: there is
+ * none. */
+enum { GX_TREC_END_TAG = 64 };
+size_t gx_trec_end_tag(const char *p, const char *end);
 
 /* Line ends of the window that gx_read_warc would take before it asks for more: of a record's head, say. */
 uint64_t gx_warc_lines_ahead(gx_source *s);

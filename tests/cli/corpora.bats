@@ -181,3 +181,16 @@ try() {
     try 'html-*' 12
     try 'ref-*' 7
 }
+
+@test "TREC text has attributes, blanks and CDATA sections" {
+    try 'trec-*' 6
+}
+
+@test "byte order marks, Excel's separator and UTF-16 are known" {
+    try 'bom-joined*' 3
+    try 'excel-*' 1
+    try 'utf16*' 1
+    ask build -f jsonl "$CASES/hostile/bom_id.jsonl" -o x.gx --force
+    exits 3
+    complains 'the id holds the character U+FEFF (a byte order mark) at byte 1'
+}

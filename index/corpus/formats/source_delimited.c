@@ -156,10 +156,14 @@ static gx_status use_fields(gx_source *s, unsigned n, gx_error *err)
     return ok ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
 }
 
-/* Use the fields of a record. *again: it is a header, and the next record must be read. */
-static gx_status finish_record(gx_source *s, unsigned n, bool *again, gx_error *err)
+/* Use the fields of a record. joined: a byte order mark stood before it. *again: it is a header, and the next record
+ * must be read. */
+static gx_status finish_record(gx_source *s, unsigned n, bool joined, bool *again, gx_error *err)
 {
-    *again = false;
+    uint8_t named[GX_MAX_COLUMNS];
+    *again = joined && !s->first && n == s->n_columns && is_header(s, n, named);
+    if (*again)
+        return GX_OK;
     if (s->first) {
         const gx_status st = read_column_names(s, n, again, err);
         if (st || *again)
@@ -200,10 +204,11 @@ gx_status gx_read_tsv(gx_source *s, bool *found, gx_error *err)
             return st;
         if (len == 0)
             continue;
+        const bool joined = gx_skip_mark(&line, &len);
         const unsigned n = split_tsv(s, line, len, '\t');
         if (n > GX_MAX_COLUMNS)
             return too_many(s, err);
-        if ((st = finish_record(s, n, &again, err)) || !again)
+        if ((st = finish_record(s, n, joined, &again, err)) || !again)
             return st;
     }
 }
@@ -242,6 +247,7 @@ static csv_state quoted(char *p, const char *end, bool write, gx_span *field, ch
 /* One pass over the record at p. [*n] fields; *next: behind the record's line end. */
 static csv_state parse_csv_record(gx_source *s, char *p, char *end, bool eof, bool write, unsigned *n, char **next)
 {
+    const char delimiter = s->delimiter ? s->delimiter : ',';
     for (*n = 0;;) {
         gx_span *field = &s->fields[*n < GX_MAX_COLUMNS ? *n : GX_MAX_COLUMNS - 1];
         char *stop;
@@ -254,7 +260,7 @@ static csv_state parse_csv_record(gx_source *s, char *p, char *end, bool eof, bo
                 ++stop;
         } else {
             char *nl = memchr(p, '\n', (size_t)(end - p));
-            stop = memchr(p, ',', (size_t)((nl ? nl : end) - p));
+            stop = memchr(p, delimiter, (size_t)((nl ? nl : end) - p));
             if (!stop)
                 stop = nl ? nl : end;
             *field = (gx_span){p, (size_t)(stop - p)};
@@ -265,7 +271,7 @@ static csv_state parse_csv_record(gx_source *s, char *p, char *end, bool eof, bo
             *next = end;
             return eof ? CSV_DONE : CSV_MORE;
         }
-        if (*stop != ',' && *stop != '\n')
+        if (*stop != delimiter && *stop != '\n')
             return stop + 1 == end && *stop == '\r' ? CSV_MORE : CSV_BAD;
         if (*stop == '\n') {
             *next = stop + 1;
@@ -312,13 +318,15 @@ static csv_verdict judge_record(gx_source *s, char *p, char *end, unsigned *n, c
     return cut ? CSV_TOO_LONG : eof ? CSV_UNCLOSED : CSV_UNKNOWN;
 }
 
-/* The next record's fields. */
-static gx_status csv_fields(gx_source *s, unsigned *n, bool *found, gx_error *err)
+/* The next record's fields. *joined: a byte order mark stands before it. */
+static gx_status csv_fields(gx_source *s, unsigned *n, bool *found, bool *joined, gx_error *err)
 {
     gx_input *in = &s->in;
-    for (;;) {
+    for (*joined = false;;) {
         char *p = in->buf + in->begin, *end = in->buf + in->end, *next, *line;
-        size_t len;
+        size_t len = (size_t)(end - p);
+        *joined |= gx_skip_mark(&p, &len);
+        in->begin = (size_t)(p - in->buf);
         *found = p < end;
         if (!*found && in->eof)
             return GX_OK;
@@ -345,18 +353,45 @@ static gx_status csv_fields(gx_source *s, unsigned *n, bool *found, gx_error *er
     }
 }
 
+/* Excel's first line "sep=;", of a file with that separator. */
+static gx_status read_separator(gx_source *s, gx_error *err)
+{
+    enum { MOST = sizeof "\"sep=;\"\r\n" - 1 };
+    gx_input *in = &s->in;
+    s->delimiter = 0;
+    while (in->end - in->begin < MOST && !in->eof && !memchr(in->buf + in->begin, '\n', in->end - in->begin)) {
+        const gx_status st = gx_input_fill(in, err);
+        if (st)
+            return st;
+    }
+    const char *const line = in->buf + in->begin, *end = in->buf + in->end, *p = line;
+    const char *nl = memchr(p, '\n', (size_t)(end - p)), *stop = nl ? nl : end;
+    stop -= stop > p && stop[-1] == '\r';
+    const bool quoted_line = stop - p >= 2 && *p == '"' && stop[-1] == '"';
+    p += quoted_line;
+    stop -= quoted_line;
+    if (stop - p != 5 || strncasecmp(p, "sep=", 4) != 0 || p[4] == '"' || p[4] == '\r' || (unsigned char)p[4] >= 0x80)
+        return GX_OK;
+    s->delimiter = p[4];
+    gx_input_consume(in, (size_t)((nl ? nl + 1 : end) - line));
+    return GX_OK;
+}
+
 gx_status gx_read_csv(gx_source *s, bool *found, gx_error *err)
 {
     for (;;) {
         unsigned n;
-        bool again;
+        bool again, joined;
+        gx_status st = s->first && s->in.line == 1 ? read_separator(s, err) : GX_OK;
+        if (st)
+            return st;
         s->rec.line = s->in.line;
-        gx_status st = csv_fields(s, &n, found, err);
+        st = csv_fields(s, &n, found, &joined, err);
         if (st || !*found)
             return st;
         if (n == 1 && s->fields[0].n == 0)
             continue; /* an empty line */
-        if ((st = finish_record(s, n, &again, err)) || !again)
+        if ((st = finish_record(s, n, joined, &again, err)) || !again)
             return st;
     }
 }
@@ -367,8 +402,14 @@ size_t gx_whole_csv(gx_source *s, size_t enough, bool *odd)
     char *const begin = in->buf + in->begin, *const end = in->buf + in->end, *p = begin, *next;
     csv_verdict verdict = CSV_WHOLE;
     unsigned n;
-    while (p < end && (size_t)(p - begin) < enough && (verdict = judge_record(s, p, end, &n, &next)) == CSV_WHOLE)
+    while (p < end && (size_t)(p - begin) < enough) {
+        char *record = p;
+        size_t len = (size_t)(end - p);
+        gx_skip_mark(&record, &len);
+        if (!len || (verdict = judge_record(s, record, end, &n, &next)) != CSV_WHOLE)
+            break;
         p = next;
+    }
     *odd = verdict != CSV_WHOLE && verdict != CSV_UNKNOWN;
     return (size_t)(p - begin);
 }

@@ -595,6 +595,7 @@ gx_status gx_read_json(gx_source *s, bool *found, gx_error *err)
         const gx_status st = gx_input_line(&s->in, &line, &len, found, err);
         if (st || !*found)
             return st;
+        gx_skip_mark(&line, &len);
     } while (is_blank(line, len));
     object_values o = {.s = s};
     scan j = {line, line + len, NULL, &s->counts.replaced, s, GX_OK, err};

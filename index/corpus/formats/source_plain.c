@@ -19,6 +19,7 @@ gx_status gx_read_plain(gx_source *s, bool *found, gx_error *err)
         s->plain_lines--; /* there was none */
     if (st || !*found)
         return st;
+    gx_skip_mark(&s->rec.text.p, &s->rec.text.n);
     char number[24];
     const int n = snprintf(number, sizeof number, "%" PRIu64, s->plain_lines);
     s->id.n = 0;

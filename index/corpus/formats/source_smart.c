@@ -56,6 +56,7 @@ gx_status gx_read_smart(gx_source *s, bool *found, gx_error *err)
         gx_status st = gx_input_line(&s->in, &line, &len, &more, err);
         if (st)
             return st;
+        gx_skip_mark(&line, &len);
         len = trimmed(line, len);
         if (more && (st = begin_document(s, line, len, &begins, err)))
             return st;

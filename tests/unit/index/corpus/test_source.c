@@ -423,7 +423,7 @@ static void trec_web_takes_the_words_of_pages(void **state)
                            "<html><head><TITLE>\n A  page&nbsp;</TITLE><script>if (a<b) x();</script>"
                            "<style>p {}</style></head><!-- a > b --><body><p class=\"a>b\">caf&eacute; b<b>ol</b>d 1 "
                            "< 2 &#233;&#x20AC;&unknown; AT&T</p></body></html>\n</DOC>\n")),
-        "GX000-00-0000000|A page|\n            caf\xc3\xa9 bold 1 < 2 \xc3\xa9\xe2\x82\xac&unknown; AT&T   \n@1\n");
+        "GX000-00-0000000|A page|\n           caf\xc3\xa9 bold 1 < 2 \xc3\xa9\xe2\x82\xac&unknown; AT&T   \n@1\n");
     assert_int_equal(counts.format, GX_SOURCE_TRECWEB);
 }
 
@@ -443,6 +443,22 @@ static void unclosed_trec_tags_are_refused(void **state)
     assert_string_equal(documents_as(PUT("a", "plain words\n"), GX_SOURCE_TRECTEXT),
                         "!1: no <DOC> in the whole file; is it TREC text?\n");
     assert_string_equal(documents_as(PUT("a", " \n\n"), GX_SOURCE_TRECTEXT), "");
+}
+
+static void trec_tags_have_attributes_blanks_and_cdata(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        documents(PUT("a", "<DOC id=\"a1\" type=\"x > y\">\n<TEXT>one</TEXT>\n</DOC>\n"
+                           "<DOC\nlang=en ><DOCNO>2</DOCNO>\n<TEXT b='>'>two</TEXT >\n</DOC\n>\n"
+                           "<doc docid=3>three</doc>\n"
+                           "<DOC id=x><DOCNO><![CDATA[ 4 ]]></DOCNO>\n<TITLE><![CDATA[T & <U>]]></TITLE>"
+                           "<TEXT>a<![CDATA[ </TEXT> &amp; ]]>b</TEXT></DOC>\n"
+                           "<DOCS><DOC x=\"never closed><DOCNO>5</DOCNO>five</DOC>\n"
+                           "<DOC id=6>open\n<DOC id='7'>seven</DOC>\n<DOC id=8>eight</DOC >")),
+        "a1|-|one\n@1\n2|-|two\n@4\n3|-|three@9\n4|T & <U>|a </TEXT> &amp; b\n@10\n5|-|five@12\n"
+        "!13: <DOC> is not closed: the next <DOC> comes before </DOC>\n7|-|seven@14\n8|-|eight@15\n");
+    assert_int_equal(counts.format, GX_SOURCE_TRECTEXT);
 }
 
 /* The seconds of processor time that one document takes whose page repeats the bytes up to a size. */
@@ -534,6 +550,38 @@ static void line_ends_marks_and_nuls_do_no_harm(void **state)
     assert_string_equal(documents(PUT("a.csv", "\xef\xbb\xbf")), "");
 }
 
+#define MARK "\xef\xbb\xbf"
+
+static void marks_of_joined_files_belong_to_no_record(void **state)
+{
+    (void)state;
+    assert_string_equal(documents(PUT("a.tsv", MARK "1\tx\n" MARK "2\ty\n")), "1|-|x@1\n2|-|y@2\n");
+    assert_string_equal(documents(PUT("a.tsv", MARK "id\ttext\n1\tx\n" MARK "id\ttext\n2\ty\n")),
+                        "1|-|x@2\n2|-|y@4\n"); /* the second head line, too */
+    assert_string_equal(documents(PUT("a.csv", MARK "1,x\n" MARK "\"2\",\"y\nz\"\n" MARK "id,text\n" MARK)),
+                        "1|-|x@1\n2|-|y\nz@2\n");
+    assert_string_equal(
+        documents(PUT("a.jsonl", MARK "{\"id\":1,\"text\":\"x\"}\n" MARK "\n" MARK "{\"id\":2,\"text\":\"y\"}\n")),
+        "1|-|x@1\n2|-|y@3\n");
+    assert_string_equal(documents(PUT("a", MARK ".I 1\n.W\nx\n" MARK ".I 2\n" MARK ".W\ny\n")), "1|-|x@1\n2|-|y@4\n");
+    assert_string_equal(documents_as(PUT("a", MARK "x\n" MARK "y\n"), GX_SOURCE_PLAIN), "1|-|x@1\n2|-|y@2\n");
+    assert_string_equal(documents(PUT("a.jsonl", "{\"id\":\"\\ufeffb\",\"text\":\"x\"}\n")),
+                        "!1: the id holds the character U+FEFF (a byte order mark) at byte 1\n");
+}
+
+static void a_first_line_tells_the_separator_of_csv(void **state)
+{
+    (void)state;
+    assert_string_equal(documents(PUT("a.csv", "sep=,\r\nid,text\r\n1,x\r\n")), "1|-|x@3\n");
+    assert_string_equal(documents(PUT("a.csv", MARK "SEP=;\nid;text\n1;\"x;y\"\n2;a,b\n")), "1|-|x;y@3\n2|-|a,b@4\n");
+    assert_string_equal(documents(PUT("a.csv", "\"sep=\t\"\n1\tx\n")), "1|-|x@2\n");
+    assert_string_equal(documents(PUT("a.csv", "sep=;")), "");
+    assert_string_equal(documents(PUT("a.csv", "sep=ab,x\n")), "sep=ab|-|x@1\n");
+    const char *paths[] = {PUT("a.csv", "sep=|\n1|x\n"), PUT("b.csv", "2,y\n")}; /* each file has its own */
+    assert_int_equal(read_paths(paths, 2, NULL), GX_OK);
+    assert_string_equal(seen, "1|-|x@2\n2|-|y@1\n");
+}
+
 static void text_that_is_not_utf8_is_repaired_and_counted(void **state)
 {
     (void)state;
@@ -556,6 +604,29 @@ static void utf16_is_named_as_such(void **state)
                               "a\0b\0"),
                  GX_SOURCE_PLAIN);
     assert_non_null(strstr(seen, "!1: this is UTF-16"));
+    static const struct {
+        const char *bytes;
+        size_t n;
+        const char *what;
+    } cases[] = {
+        {"h\0e\0r\0o\0n\0s\0 \0a\0b\0\n\0", 20, "UTF-16LE"},
+        {"\0h\0e\0r\0o\0n\0s\0 \0a\0b\0\n", 20, "UTF-16BE"},
+        {"a\0b\0", 4, "UTF-16LE"},
+        {"h\0\0\0e\0\0\0r\0\0\0", 12, "UTF-32LE"},
+        {"\0\0\0h\0\0\0e\0\0\0r", 12, "UTF-32BE"},
+        {"\x46\4\x30\4 \0\x46\4\x30\4 \0\x46\4\x30\4 \0\x46\4\x30\4\n\0", 24, "UTF-16LE"}, /* Cyrillic */
+        {"a\0b\0\n\0\0cdefghijklmn\0opqrst", 24, NULL},                                    /* NUL bytes at any place */
+        {"some words\0and others\n", 22, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        documents_as(put_bytes("a.txt", cases[i].bytes, cases[i].n), GX_SOURCE_PLAIN);
+        if (cases[i].what) {
+            assert_non_null(strstr(seen, "!1: many NUL bytes: this looks like"));
+            assert_non_null(strstr(seen, cases[i].what));
+        } else {
+            assert_null(strstr(seen, "UTF-"));
+        }
+    }
 }
 
 static void ids_that_would_break_a_run_are_refused(void **state)
@@ -1081,12 +1152,15 @@ int main(void)
         cmocka_unit_test(trec_text_takes_titles_and_sections),
         cmocka_unit_test(trec_web_takes_the_words_of_pages),
         cmocka_unit_test(unclosed_trec_tags_are_refused),
+        cmocka_unit_test(trec_tags_have_attributes_blanks_and_cdata),
         cmocka_unit_test(hostile_pages_cost_no_more_than_others),
         cmocka_unit_test(a_plain_line_is_numbered_over_all_files),
         cmocka_unit_test(a_directory_is_walked_in_the_order_of_names),
         cmocka_unit_test(line_ends_marks_and_nuls_do_no_harm),
         cmocka_unit_test(text_that_is_not_utf8_is_repaired_and_counted),
         cmocka_unit_test(utf16_is_named_as_such),
+        cmocka_unit_test(marks_of_joined_files_belong_to_no_record),
+        cmocka_unit_test(a_first_line_tells_the_separator_of_csv),
         cmocka_unit_test(ids_that_would_break_a_run_are_refused),
         cmocka_unit_test(a_record_beyond_the_limit_is_passed_over_in_little_memory),
         cmocka_unit_test(the_limit_is_exact),

@@ -129,14 +129,18 @@ static void write_record(FILE *f, gx_source_format format, uint32_t number)
         break;
     case GX_SOURCE_TRECTEXT:
     case GX_SOURCE_TRECWEB:
-        fprintf(f, "%s<DOC>\n<DOCNO> %sd%u </DOCNO>\n", kind == 7 ? "</doc> between </DOC>\n" : "", bad, id);
+        fprintf(f, "%s%s\n<DOCNO> %sd%u </DOCNO>\n", kind == 7 ? "</doc> between </DOC>\n" : "",
+                kind % 16 == 9    ? "<DOC id=\"x > y\"\n type=story >"
+                : kind % 16 == 11 ? "<doc >"
+                                  : "<DOC>",
+                bad, id);
         fprintf(f,
                 format == GX_SOURCE_TRECWEB ? "<DOCHDR>\nhttp://a/%u\n</DOCHDR>\n<title>T %u</title>\n<p>"
                                             : "<HEADLINE>H %u of %u</HEADLINE>\n<TEXT>\n",
                 number, id);
         write_words(f, n);
         fputs(kind == 8 ? "<DOC> in text\n" : format == GX_SOURCE_TRECTEXT && kind != 9 ? "\n</TEXT>\n" : "\n", f);
-        fputs(kind == 10 ? "" : kind < 50 ? "</doc>\n" : "</DOC>\n", f);
+        fputs(kind == 10 ? "" : kind < 50 ? "</doc>\n" : kind % 16 == 13 ? "</DOC  \n>\n" : "</DOC>\n", f);
         break;
     default:
         fprintf(f, "{\"id\": \"%sd%u\", \"vector\": {", bad, id);
