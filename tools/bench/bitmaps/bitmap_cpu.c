@@ -7,7 +7,6 @@
 #include "engine/clock.h"
 #include "engine/parallel.h"
 #include "engine/status.h"
-#include "tools/bench/bitmaps/bitmap_ewah.h"
 #include "tools/bench/bitmaps/containers.h"
 
 #if GX_ROARING
@@ -31,8 +30,7 @@ struct bitmap_cpu {
     bitmap_sample *samples;
     gx_containers *containers; /* of the n columns */
     uint32_t *mask;            /* their OR: a bit a row, whole containers */
-    bitmap_ewah *ewah;
-    slice whole, *slices; /* all rows; [n_slices] shares of them */
+    slice whole, *slices;      /* all rows; [n_slices] shares of them */
     uint32_t n_slices;
     uint64_t roaring_bytes;
     /* a measurement */
@@ -173,18 +171,6 @@ static void copy_roaring(const bitmap_cpu *c, uint64_t *chunks, uint32_t n_threa
 
 #endif
 
-/* ---- EWAH ---- */
-
-static bool is_ewah(bitmap_way way)
-{
-    return way == BITMAP_EWAH_PAIRS || way == BITMAP_EWAH_WORDS;
-}
-
-static bitmap_ewah_way ewah_way(bitmap_way way)
-{
-    return way == BITMAP_EWAH_PAIRS ? BITMAP_EWAH_MERGED : BITMAP_EWAH_BUFFER;
-}
-
 /* ---- opening ---- */
 
 static gx_status open_containers(bitmap_cpu *c, uint32_t max_threads)
@@ -223,8 +209,6 @@ gx_status bitmap_cpu_open(bitmap_cpu **out, const bitmap_index *ix, uint32_t fir
         gx_parallel_for(max_threads, n, decode_column, c);
         st = open_roaring(c, max_threads);
         if (st == GX_OK)
-            st = bitmap_ewah_open(&c->ewah, c->plain, n, ix->shape.n_rows, max_threads);
-        if (st == GX_OK)
             st = open_containers(c, max_threads);
     }
     if (st != GX_OK) {
@@ -243,7 +227,6 @@ void bitmap_cpu_close(bitmap_cpu *c)
     for (uint32_t i = 0; c->slices && i < c->n_slices; ++i)
         close_slice(&c->slices[i], c->n);
     free(c->slices);
-    bitmap_ewah_close(c->ewah);
     gx_containers_close(c->containers);
     free(c->mask);
     free(c->plain);
@@ -253,8 +236,7 @@ void bitmap_cpu_close(bitmap_cpu *c)
 
 const char *bitmap_way_name(bitmap_way way)
 {
-    static const char *const names[BITMAP_N_WAYS] = {"WAH, two by two", "WAH into chunks",  "decompressed",
-                                                     "containers",      "EWAH, two by two", "EWAH into words",
+    static const char *const names[BITMAP_N_WAYS] = {"WAH, two by two", "WAH into chunks", "decompressed", "containers",
                                                      "CRoaring"};
     return names[way];
 }
@@ -274,8 +256,6 @@ uint64_t bitmap_cpu_bytes(const bitmap_cpu *c, bitmap_way way)
         return c->n * c->ix->n_chunks * sizeof *c->plain;
     if (way == BITMAP_CONTAINERS)
         return c->containers->data_bytes + (uint64_t)c->containers->n_places * c->n * sizeof *c->containers->table;
-    if (is_ewah(way))
-        return bitmap_ewah_bytes(c->ewah);
     if (way == BITMAP_ROARING)
         return c->roaring_bytes;
     return (c->ix->begins[c->first + c->n] - c->ix->begins[c->first]) * sizeof *c->ix->atoms;
@@ -334,8 +314,6 @@ static uint32_t n_items(const bitmap_cpu *c)
 {
     if (c->way == BITMAP_WAH_PAIRS || (c->way == BITMAP_ROARING && atomic_load(&c->n_threads) == 1))
         return 1;
-    if (is_ewah(c->way))
-        return bitmap_ewah_n_shares(c->ewah, atomic_load(&c->n_threads));
     if (c->way == BITMAP_CONTAINERS)
         return c->containers->n_places;
     return c->way == BITMAP_ROARING ? c->n_slices : bitmap_n_tiles(c->ix, TILE);
@@ -345,9 +323,6 @@ static void do_item(bitmap_cpu *c, uint32_t i)
 {
     if (c->way == BITMAP_WAH_PAIRS) {
         if (or_all_pairs(c) != GX_OK)
-            atomic_store(&c->status, GX_ENOMEM);
-    } else if (is_ewah(c->way)) {
-        if (!bitmap_ewah_or(c->ewah, ewah_way(c->way), atomic_load(&c->n_threads), i))
             atomic_store(&c->status, GX_ENOMEM);
     } else if (c->way == BITMAP_ROARING) {
         or_slice(c, atomic_load(&c->n_threads) == 1 ? &c->whole : &c->slices[i]);
@@ -393,7 +368,6 @@ static void work(void *user, uint32_t thread)
     for (uint32_t run = 0; run < c->runs; ++run) {
         if (thread == 0) {
             atomic_store(&c->next, 0);
-            bitmap_ewah_clear(c->ewah);
             free_result(&c->whole);
             for (uint32_t i = 0; i < c->n_slices; ++i)
                 free_result(&c->slices[i]);
@@ -428,8 +402,6 @@ gx_status bitmap_cpu_or(bitmap_cpu *c, bitmap_way way, uint32_t n_threads, uint3
     gx_wah_free(&c->pairs);
     if (st == GX_OK && way == BITMAP_CONTAINERS)
         copy_mask(c, chunks);
-    if (st == GX_OK && is_ewah(way))
-        bitmap_ewah_copy(c->ewah, ewah_way(way), atomic_load(&c->n_threads), chunks);
     if (st == GX_OK && way == BITMAP_ROARING)
         copy_roaring(c, chunks, atomic_load(&c->n_threads));
     *seconds = c->seconds / (runs - 1);

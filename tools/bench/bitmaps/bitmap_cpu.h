@@ -14,8 +14,6 @@ typedef enum bitmap_way {
     BITMAP_WAH_CHUNKS, /* the atoms of all columns into chunks of the result, a tile of it at a time */
     BITMAP_PLAIN,      /* columns kept decompressed, a tile of the result at a time */
     BITMAP_CONTAINERS, /* ours, tools/bench/bitmaps/containers.h: the columns of 65,536 rows at a time */
-    BITMAP_EWAH_PAIRS, /* a peer, EWAH (ewah.h): two by two, the smallest first, the results coded too; .. */
-    BITMAP_EWAH_WORDS, /* .. into words, a tile at a time; threads share the rows, as with CRoaring */
     BITMAP_ROARING,    /* CRoaring; threads share the rows, and each has bitmaps of its own rows */
     BITMAP_N_WAYS
 } bitmap_way;

@@ -253,9 +253,6 @@ static const cli_section sections[] = {
      "OR, AND and AND NOT. Columns of the first attribute are also read in the forms that index files have, and the "
      "time of one core is given beside.\n"
      "\n"
-     "EWAH is our own writing of Lemire, Kaser and Aouiche's coding in words of 64 bits, in the layout of their "
-     "library: ORed two by two, the smallest first, as their library does, and into plain words.\n"
-     "\n"
      "\"Cold\" means that the L2 cache was overwritten before each run. Every answer is compared with the CPU's; if "
      "any differs the program fails."},
     {NULL},
@@ -264,7 +261,8 @@ static const cli_section sections[] = {
 static const cli_section examples[] = {
     {"gpuidx bench bitmaps", "All data sets and all tables."},
     {"gpuidx bench bitmaps --figure=4", "The storage of metadata; needs no GPU."},
-    {"gpuidx bench bitmaps --data=zipf --engine=cpu -j 4", "WAH, EWAH, CRoaring and decompressed columns on the CPU."},
+    {"gpuidx bench bitmaps --data=zipf --engine=cpu -j 4",
+     "WAH, containers, CRoaring and decompressed columns on the CPU."},
     {NULL},
 };
 
@@ -276,7 +274,8 @@ const cli_command cmd_bench_bitmaps = {
         "Measures how fast the columns of a bitmap index, compressed by WAH (Word-Aligned Hybrid coding), are "
         "ORed: on a GPU in the 11 configurations of Tran, Schaffner, Sawin, Myre and Chiu (\"Increasing the "
         "Efficiency of GPU Bitmap Index Query Processing\") and by kernels that decompress no column, and on the "
-        "CPU beside EWAH, and beside CRoaring where it is installed.",
+        "CPU beside CRoaring where it is installed. Queries of an index do not use WAH bitmaps: they test columns "
+        "of values, which measured faster.",
     .sections = sections,
     .examples = examples,
     .flags = flags,
