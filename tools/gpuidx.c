@@ -1,12 +1,22 @@
-/* gpuidx.c: the list of all commands. Finds the one that is asked for and runs it. */
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
-
+/* gpuidx.c: the program gpuidx: its texts, and the list of all its commands. */
 #include "tools/cli/cli.h"
-#include "tools/cli/signals.h"
 
-const cli_command *const cli_commands[] = {
+/* What measures is a program of its own, gpuidx-bench; these words start it. */
+static const cli_command cmd_bench = {
+    .name = "bench",
+    .summary = "measure, print the papers' tables (starts gpuidx-bench)",
+    .synopsis = "BENCHMARK [OPTIONS]",
+    .program = "gpuidx-bench",
+};
+static const cli_command cmd_generate = {
+    .name = "generate",
+    .summary = "make a collection and queries (starts gpuidx-bench)",
+    .synopsis = "[OPTIONS] -o BASE",
+    .program = "gpuidx-bench",
+    .command = "generate",
+};
+
+static const cli_command *const commands[] = {
     &cmd_build, &cmd_query,   &cmd_replay,     &cmd_eval,  &cmd_sweep,  &cmd_calibrate, &cmd_info,
     &cmd_doc,   &cmd_term,    &cmd_analyze,    &cmd_check, &cmd_recode, &cmd_reorder,   &cmd_collect,
     &cmd_add,   &cmd_update,  &cmd_delete,     &cmd_merge, &cmd_import, &cmd_export,    &cmd_generate,
@@ -17,80 +27,33 @@ const cli_command *const cli_commands[] = {
     NULL,
 };
 
-const cli_flag cli_common_flags[] = {
-    {"help", 'h', CLI_SWITCH, NULL, NULL, "print this help and leave"},
-    {"quiet", 'q', CLI_SWITCH, NULL, NULL, "print no progress and no notes; errors and warnings remain"},
-    {"verbose", 'v', CLI_SWITCH, NULL, NULL, "say more: why a search runs on the CPU and not on a GPU"},
-    {"color", 0, CLI_CHOICE, "auto|always|never", "auto",
-     "colour the output; `auto` does on a terminal unless `NO_COLOR` is set"},
+/* What other engines' programs call them. */
+static const cli_section others[] = {
+    {"search", "query"},     {"retrieve", "query"}, {"ask", "query"},
+    {"index", "build"},      {"create", "build"},   {"stats", "info"},
+    {"stat", "info"},        {"inspect", "info"},   {"evaluate", "eval"},
+    {"trec_eval", "eval"},   {"convert", "recode"}, {"compress", "recode"},
+    {"verify", "check"},     {"run", "replay"},     {"batch", "replay"},
+    {"benchmark", "replay"}, {"dump", "export"},    {NULL},
+};
+
+static const cli_section examples[] = {
+    {"gpuidx build corpus.jsonl.gz -o corpus.gx", "Index a collection."},
+    {"gpuidx query corpus.gx 'inverted index compression'", "Ask it something."},
+    {"gpuidx replay corpus.gx queries.txt --run run.txt", "Run a query log, and write its results for `gpuidx eval`."},
     {NULL},
 };
 
-int cli_unknown_command(const char *name)
-{
-    static const struct {
-        const char *theirs, *ours;
-    } verbs[] = {
-        /* of other engines' programs */
-        {"search", "query"},  {"retrieve", "query"}, {"ask", "query"},      {"index", "build"},
-        {"create", "build"},  {"stats", "info"},     {"stat", "info"},      {"inspect", "info"},
-        {"evaluate", "eval"}, {"trec_eval", "eval"}, {"convert", "recode"}, {"compress", "recode"},
-        {"verify", "check"},  {"run", "replay"},     {"batch", "replay"},   {"benchmark", "replay"},
-        {"dump", "export"},
-    };
-    const char *names[64];
-    size_t n = 0;
-    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; ++i)
-        if (strcmp(verbs[i].theirs, name) == 0)
-            return cli_fail(GX_EUSAGE, "%s: there is no such command; here it is 'gpuidx %s'", name, verbs[i].ours);
-    for (; cli_commands[n] && n < 64; ++n)
-        names[n] = cli_commands[n]->name;
-    const char *nearest = cli_nearest(name, names, n);
-    if (nearest)
-        return cli_fail(GX_EUSAGE, "%s: there is no such command; did you mean 'gpuidx %s'?", name, nearest);
-    return cli_fail(GX_EUSAGE, "%s: there is no such command; 'gpuidx help' lists them", name);
-}
-
-static int dispatch(int argc, char **argv)
-{
-    if (argc < 2) {
-        cli_print_help(stderr, NULL);
-        return 2;
-    }
-    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
-        printf("gpuidx %s\n", gx_version());
-        return 0;
-    }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        cli_print_help(stdout, NULL);
-        return 0;
-    }
-    if (argv[1][0] == '-')
-        return cli_fail(GX_EUSAGE, "%s: a command comes first; 'gpuidx help' lists them", argv[1]);
-    const cli_command *command = cli_find_command(argv[1]);
-    return command ? cli_run(command, argc - 1, argv + 1) : cli_unknown_command(argv[1]);
-}
-
-/* If descriptor 0, 1 or 2 is closed, the next file that is opened would get it, and messages would
- * go into that file. So /dev/null is opened in its place, in a mode in which reading or writing
- * fails as on a closed descriptor. */
-static void take_standard_descriptors(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
-            _exit(gx_status_exit(GX_EIO));
-}
-
-void cli_begin(void)
-{
-    take_standard_descriptors();
-    signals_init();
-}
-
-int cli_main(int argc, char **argv)
-{
-    cli_begin();
-    const int code = dispatch(argc, argv);
-    const int late = cli_close_output(stdout, "-");
-    return code ? code : late;
-}
+const cli_program cli_this = {
+    .name = "gpuidx",
+    .summary = "index text and search it by BM25, on the GPU or the CPU",
+    .description =
+        "`gpuidx` builds inverted indexes of text collections and answers ranked queries from them. An index is one "
+        "file, which holds all that a query needs: terms, compressed postings, document lengths, ids and titles, and "
+        "how text was made into terms. Searching runs on a GPU where there is one and else on the CPU, with the same "
+        "answers to the bit. Replace an index that is in use with `build --force` or by `mv`; a program that reads an "
+        "index which is overwritten in place ends with exit code 4.",
+    .examples = examples,
+    .commands = commands,
+    .others = others,
+};

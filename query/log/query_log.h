@@ -50,8 +50,8 @@ typedef struct gx_log_query {
     uint64_t line;      /* the line on which the query begins, from 1 */
     const char *filter; /* [filter_len] an expression; NULL: none */
     size_t filter_len;
-    /* Of vectors, csr, and vectors in columns: the query's terms [n_terms] and their weights, and no text. They live until
-     * the next call. Else NULL. Their weights are not checked. */
+    /* Of vectors, csr, and vectors in columns: the query's terms [n_terms] and their weights, and no text. They live
+     * until the next call. Else NULL. Their weights are not checked. */
     const gx_weighted_term *terms;
     uint32_t n_terms;
 } gx_log_query;

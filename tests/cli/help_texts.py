@@ -62,9 +62,10 @@ def flags_of_fish(text):
     """{command: {name: text}}"""
     all_of = {}
     for line in text.split("\n"):
-        m = re.match(r"complete -c gpuidx -n '__fish_seen_subcommand_from ([a-z]+)' -l (\S+) .*-d '(.*)'$", line)
+        m = re.match(r"complete -c gpuidx(-bench)? -n '__fish_seen_subcommand_from ([a-z]+)' -l (\S+) .*-d '(.*)'$",
+                     line)
         if m:
-            all_of.setdefault(m[1], {})[m[2]] = m[3].replace("'\\''", "'")
+            all_of.setdefault("bench " + m[2] if m[1] else m[2], {})[m[3]] = m[4].replace("'\\''", "'")
     return all_of
 
 
@@ -97,8 +98,8 @@ def check_named(command, text, flags):
 
 
 def main():
-    commands = ask("help", "--list").split()
-    commands += re.findall(r"^  (bench [a-z]+) ", ask("help", "bench"), re.M)
+    commands = [c for c in ask("help", "--list").split() if c not in ("bench", "generate")]
+    commands += ["bench " + c for c in ask("bench", "help", "--list").split()]
     pages = {c: ask("help", *c.split()) for c in commands}
     flags = {c: flags_of_help(pages[c]) for c in commands}
     fish = flags_of_fish(ask("completion", "fish"))
@@ -116,6 +117,7 @@ def main():
                 complain(c, "--%s: help and the completion differ" % name, text[-60:])
         check_named(c, pages[c], flags)
     check_named("help", ask("help"), flags)
+    check_named("help", ask("help", "bench"), flags)
     sys.exit(wrong > 0)
 
 

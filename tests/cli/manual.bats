@@ -3,17 +3,17 @@ load cli
 
 setup_file() {
     # what follows goes through this list, so it must not be empty
-    [ "$("$GPUIDX" help --list | wc -l)" -ge 5 ]
-    [ -n "$(subcommands)" ]
+    [ "$(commands | wc -l)" -ge 5 ]
+    [ "$(bench_commands | wc -l)" -ge 5 ]
 }
 
+# The commands of gpuidx but the words that start gpuidx-bench, and that program's: `bench codecs`.
 commands() {
-    "$GPUIDX" help --list
+    "$GPUIDX" help --list | grep -vx -e bench -e generate
 }
 
-# Those of two words.
-subcommands() {
-    "$GPUIDX" help bench | sed -n 's/^  \(bench [a-z]*\) .*/\1/p'
+bench_commands() {
+    "$GPUIDX" bench help --list | sed 's/^/bench /'
 }
 
 # The flags that --help lists for a command: "--name", and "-x" for letters.
@@ -30,6 +30,32 @@ flags_of() {
         [ -n "$(flags_of "$command")" ]
         "$GPUIDX" "$command" --help | diff - <("$GPUIDX" help "$command")
     done
+    says '  bench '
+    says '  generate '
+    "$GPUIDX" bench --help | diff - <("$GPUIDX" help bench)
+    "$GPUIDX" generate --help | diff - <("$GPUIDX" bench generate --help)
+    while read -r _ command; do
+        "$GPUIDX" bench "$command" --help | diff - <("$GPUIDX-bench" help "$command")
+    done < <(bench_commands)
+    ask help query bench
+    exits 2
+}
+
+@test "bench and generate start gpuidx-bench, which lies beside gpuidx" {
+    ask bench
+    exits 2
+    complains 'Usage: gpuidx-bench COMMAND'
+    ask bench --version
+    says 'gpuidx-bench '
+    mkdir alone
+    cp "$GPUIDX" alone
+    for command in 'bench codecs --list' generate 'help bench'; do
+        GPUIDX=$PWD/alone/gpuidx ask $command
+        exits 5
+        complains 'cannot run gpuidx-bench: No such file or directory; it belongs into the folder of gpuidx'
+    done
+    GPUIDX=$PWD/alone/gpuidx ask completion bash
+    exits 0
 }
 
 @test "every flag is in the manual page, and the manual page has no other" {
@@ -40,7 +66,7 @@ flags_of() {
         flags_of "$command" | while read -r _ letter; do
             [ -z "$letter" ] || "$GPUIDX" help --man $command | grep -q "^\.It Fl $letter"
         done
-    done < <(commands; subcommands)
+    done < <(commands; bench_commands)
 }
 
 @test "every text is whole, and names only flags and values that are there" {
@@ -52,9 +78,11 @@ flags_of() {
         "$GPUIDX" completion $shell >$shell
     done
     while read -r command; do
-        sed -n "/^    ${command%% *})/,/esac ;;/p" bash >bash-part
-        sed -n "/^    ${command%% *})/,/;;$/p" zsh >zsh-part
-        grep "seen_subcommand_from ${command%% *}'" fish >fish-part
+        of=gpuidx
+        [[ $command != bench\ * ]] || of=gpuidx-bench
+        sed -n "/^_${of/-/_}() {/,/^}/p" bash | sed -n "/^    ${command##* })/,/esac ;;/p" >bash-part
+        sed -n "/^_${of/-/_}() {/,/^}/p" zsh | sed -n "/^    ${command##* })/,/;;$/p" >zsh-part
+        grep "^complete -c $of .*seen_subcommand_from ${command##* }'" fish >fish-part
         while read -r flag letter; do
             grep -q -e "[ ']$flag[ ='=]" bash-part
             grep -q -e "'$flag=\{0,1\}\[" zsh-part
@@ -65,7 +93,7 @@ flags_of() {
                 grep -q -e " -s $letter " fish-part
             fi
         done < <(flags_of "$command")
-    done < <(commands; subcommands)
+    done < <(commands; bench_commands)
 }
 
 @test "the manual pages are clean mdoc" {
@@ -76,7 +104,7 @@ flags_of() {
         if grep -v 'referenced manual not found' lint; then
             return 1
         fi
-    done < <(echo; commands; subcommands)
+    done < <(echo; commands; bench_commands)
 }
 
 @test "no line of a terminal's help is longer than 80 columns unless a word is" {
@@ -85,7 +113,7 @@ flags_of() {
         if grep -E '.{81}' lines; then
             return 1
         fi
-    done < <(echo; commands; subcommands)
+    done < <(echo; commands; bench_commands)
 }
 
 @test "bash completes commands, flags, choices and files" {
@@ -135,6 +163,14 @@ flags_of() {
     [ "${COMPREPLY[*]}" = info ]
     complete_line 'gpuidx completion z'
     [ "${COMPREPLY[*]}" = zsh ]
+    complete_line 'gpuidx bench cod'
+    [ "${COMPREPLY[*]}" = codecs ]
+    complete_line 'gpuidx bench codecs --tab'
+    [ "${COMPREPLY[*]}" = --table= ]
+    complete_line 'gpuidx bench query --engine=g'
+    [ "${COMPREPLY[*]}" = gpu ]
+    complete_line 'gpuidx generate --dens'
+    [ "${COMPREPLY[*]}" = --density= ]
 }
 
 @test "zsh and fish accept their completions" {
@@ -197,7 +233,7 @@ END
     [ "$(completed 'gpuidx build --stemmer=ger')" = '--stemmer=german ' ]
     [ "$(completed 'gpuidx eval -m ndcg@')" = 'ndcg@10 ' ]
     [ "$(completed 'gpuidx query --load=')" = '--load=map --load=read ' ]
-    [ "$(completed 'gpuidx bench ')" = 'codecs query ' ]
+    [[ $(completed 'gpuidx bench ') = *'codecs '* ]]
     [ "$(completed 'gpuidx help inf')" = 'info ' ]
     [ "$(completed 'gpuidx completion z')" = 'zsh ' ]
     touch some.gx

@@ -15,11 +15,12 @@ pc=$(find "$dest" -name gpuidx.pc)
 prefix=$(sed -n 's/^prefix=//p' "$pc")
 root=$dest$prefix
 for file in include/gpuidx.h include/gpuidx_advanced.h share/man/man1/gpuidx.1 share/man/man1/gpuidx-query.1 \
-    bin/gpuidx share/bash-completion/completions/gpuidx share/zsh/site-functions/_gpuidx \
+    bin/gpuidx bin/gpuidx-bench share/man/man1/gpuidx-bench-codecs.1 \
+    share/bash-completion/completions/gpuidx share/zsh/site-functions/_gpuidx \
     share/fish/vendor_completions.d/gpuidx.fish; do
     [ -s "$root/$file" ] || { echo "embed: $file is not installed"; exit 1; }
 done
-for command in $("$root/bin/gpuidx" help --list); do
+for command in $("$root/bin/gpuidx" help --list) $("$root/bin/gpuidx-bench" help --list | sed s/^/bench-/); do
     [ -s "$root/share/man/man1/gpuidx-$command.1" ] || { echo "embed: gpuidx-$command.1 is not installed"; exit 1; }
 done
 

@@ -1,5 +1,4 @@
-/* common.h: what both benchmarks' reports begin with, the machine; and the folder of their plots.
- * */
+/* common.h: the benchmarks, what their reports begin with, the machine; and the folder of their plots. */
 #ifndef GX_TOOLS_BENCH_COMMON_H
 #define GX_TOOLS_BENCH_COMMON_H
 
@@ -7,6 +6,10 @@
 #include <stdio.h>
 
 #include "engine/api/gpuidx.h"
+#include "tools/cli/cli.h"
+
+/* The commands of gpuidx-bench, which bench.c lists. */
+extern const cli_command cmd_bench_codecs, cmd_bench_bitmaps, cmd_bench_query, cmd_bench_schedule, cmd_generate;
 
 /* A line: gpuidx's version, the CPU, the instructions that its decoders use, and the seed. */
 void bench_print_machine(uint64_t seed);

@@ -61,27 +61,6 @@ static int find_letter(const cli_command *command, char letter)
     return -1;
 }
 
-const cli_command *cli_find_command(const char *name)
-{
-    for (size_t i = 0; cli_commands[i]; ++i)
-        if (strcmp(cli_commands[i]->name, name) == 0)
-            return cli_commands[i];
-    return NULL;
-}
-
-const char *cli_subcommand_word(const cli_command *subcommand)
-{
-    return strrchr(subcommand->name, ' ') + 1;
-}
-
-const cli_command *cli_find_subcommand(const cli_command *command, const char *word)
-{
-    for (size_t i = 0; command->subcommands && command->subcommands[i]; ++i)
-        if (strcmp(cli_subcommand_word(command->subcommands[i]), word) == 0)
-            return command->subcommands[i];
-    return NULL;
-}
-
 int cli_choice_index(const char *choices, const char *word)
 {
     const size_t len = strlen(word);
@@ -291,9 +270,9 @@ int cli_choice(const cli_args *a, const char *flag)
 /* The first command that has the flag, or NULL. */
 static const cli_command *command_with(const char *flag)
 {
-    for (size_t i = 0; cli_commands[i]; ++i)
-        if (strlen(flag) > 1 && find_long(cli_commands[i], flag, strlen(flag)) >= 0)
-            return cli_commands[i];
+    for (size_t i = 0; cli_this.commands[i]; ++i)
+        if (strlen(flag) > 1 && find_long(cli_this.commands[i], flag, strlen(flag)) >= 0)
+            return cli_this.commands[i];
     return NULL;
 }
 
@@ -312,7 +291,7 @@ static int unknown_flag(const cli_args *a, const char *word)
     if (nearest)
         return cli_usage(a, "--%s: there is no such flag; did you mean --%s?", name, nearest);
     const cli_command *other = command_with(name);
-    return other ? cli_usage(a, "--%s: there is no such flag; gpuidx %s has it", name, other->name)
+    return other ? cli_usage(a, "--%s: there is no such flag; %s %s has it", name, cli_this.name, other->name)
                  : cli_usage(a, "--%s: there is no such flag", name);
 }
 
@@ -421,11 +400,8 @@ static int run_command(const cli_command *command, cli_value *values, int argc, 
         cli_print_help(stdout, command);
         return 0;
     }
-    if (command->subcommands)
-        return a.argc ? cli_usage(&a, "%s %s: there is no such command", command->name, a.argv[0])
-                      : cli_usage(&a, "an argument is missing: gpuidx %s %s", command->name, command->synopsis);
     if (a.argc < command->min_args)
-        return cli_usage(&a, "an argument is missing: gpuidx %s %.*s", command->name,
+        return cli_usage(&a, "an argument is missing: %s %s %.*s", cli_this.name, command->name,
                          (int)strcspn(command->synopsis, "\n"), command->synopsis);
     if (command->max_args >= 0 && a.argc > command->max_args)
         return cli_usage(&a, "%s: one argument too many", a.argv[command->max_args]);
@@ -436,9 +412,8 @@ static int run_command(const cli_command *command, cli_value *values, int argc, 
 
 int cli_run(const cli_command *command, int argc, char **argv)
 {
-    const cli_command *const subcommand = argc > 1 ? cli_find_subcommand(command, argv[1]) : NULL;
-    if (subcommand)
-        return cli_run(subcommand, argc - 1, argv + 1);
+    if (command->program)
+        return cli_become(command, NULL, argc - 1, argv + 1);
     cli_value values[MAX_FLAGS] = {{0}};
     const int code = run_command(command, values, argc, argv);
     for (size_t i = 0; i < MAX_FLAGS; ++i)
@@ -467,7 +442,7 @@ static void say(const char *prefix, const char *format, va_list ap)
     char *text = NULL;
     if (stdout)
         fflush(stdout);
-    fprintf(stderr, "%sgpuidx:%s %s", cli_paint(stderr, CLI_BOLD), cli_paint(stderr, CLI_PLAIN), prefix);
+    fprintf(stderr, "%s%s:%s %s", cli_paint(stderr, CLI_BOLD), cli_this.name, cli_paint(stderr, CLI_PLAIN), prefix);
     if (vasprintf(&text, format, ap) >= 0)
         put_harmless(text);
     else
@@ -526,7 +501,7 @@ int cli_usage(const cli_args *a, const char *format, ...)
     va_start(ap, format);
     say("", format, ap);
     va_end(ap);
-    fprintf(stderr, "Try 'gpuidx %s --help'.\n", a->command->name);
+    fprintf(stderr, "Try '%s %s --help'.\n", cli_this.name, a->command->name);
     return 2;
 }
 

@@ -1,12 +1,14 @@
-/* cli.h: what every subcommand of gpuidx is made of: a description of its flags, a place to read
+/* cli.h: what every command of gpuidx and gpuidx-bench is made of: a description of its flags, a place to read
  * their values, and the few ways in which it speaks to people.
  *
- *   tools/commands/NAME.c   const cli_command cmd_NAME = { name, summary, ..., flags, run };
- *   tools/gpuidx.c          the list of all commands, and what main.c calls
- *   tools/cli/cli.c         that table -> parsing and messages
- *   tools/cli/manual.c      the same table -> --help, the man pages, the completions
+ *   tools/commands/NAME.c     const cli_command cmd_NAME = { name, summary, ..., flags, run };
+ *   tools/gpuidx.c            the program gpuidx: its name, texts and commands; tools/bench/bench.c: gpuidx-bench
+ *   tools/cli/program.c       what main.c calls: finds the command
+ *   tools/cli/cli.c           the table of a command -> parsing and messages
+ *   tools/cli/manual.c        the same table -> --help and the man pages
+ *   tools/cli/completion.c    the same table -> completions
  *
- * A subcommand's file in short:
+ * A command's file in short:
  *
  *   static const cli_flag flags[] = {
  *       {"output", 'o', CLI_TEXT, "FILE", NULL, "write to `FILE`"},
@@ -68,7 +70,7 @@ typedef struct cli_section {
 typedef struct cli_args cli_args;
 
 typedef struct cli_command {
-    const char *name;              /* "query"; of a subcommand both words, "bench codecs" */
+    const char *name;              /* "query" */
     const char *summary;           /* a line: "answer queries from an index" */
     const char *synopsis;          /* what follows the name, a line each form: "[OPTIONS] INDEX [QUERY]" */
     const char *description;       /* paragraphs */
@@ -76,9 +78,19 @@ typedef struct cli_command {
     const cli_section *examples;   /* title: the command line; text: what it does. Or NULL */
     const cli_flag *flags;         /* or NULL */
     int min_args, max_args;        /* positional arguments; max_args -1: any number */
-    int (*run)(const cli_args *a); /* returns the exit code; NULL where there are subcommands */
-    const struct cli_command *const *subcommands; /* one must follow the name; ends at NULL. Or NULL */
+    int (*run)(const cli_args *a); /* returns the exit code */
+    /* Of a word that starts another program, which lies beside this one, instead: that program's name, and the
+     * command there, NULL: the one that the next argument names. All but name, summary and synopsis is the other's. */
+    const char *program, *command;
 } cli_command;
+
+typedef struct cli_program {
+    const char *name; /* "gpuidx" */
+    const char *summary, *description;
+    const cli_section *examples;
+    const cli_command *const *commands; /* NULL-terminated, in the order in which help lists them */
+    const cli_section *others; /* title: what other engines' programs call a command; text: its name. Or NULL */
+} cli_program;
 
 /* A parsed command line. */
 struct cli_args {
@@ -88,26 +100,29 @@ struct cli_args {
     const struct cli_value *values;
 };
 
-/* ---- the table (gpuidx.c) ---- */
+/* ---- the program ---- */
 
-extern const cli_command *const cli_commands[]; /* NULL-terminated, in the order in which help lists them */
-/* The program, which main.c calls; and how it begins, for programs that run single commands. */
+extern const cli_program cli_this; /* each program defines its own */
+/* What main.c calls; and how that begins, for programs that run single commands. */
 int cli_main(int argc, char **argv);
 void cli_begin(void);
 extern const cli_flag cli_common_flags[]; /* of every command: --help, --quiet, --verbose, --color */
 
-const cli_command *cli_find_command(const char *name);                                /* or NULL */
-const cli_command *cli_find_subcommand(const cli_command *command, const char *word); /* or NULL */
-const char *cli_subcommand_word(const cli_command *subcommand);                       /* "codecs" of "bench codecs" */
-int cli_unknown_command(const char *name); /* say that there is none of that name, and exit code 2 */
+const cli_command *cli_find_command(const char *name); /* or NULL */
+int cli_unknown_command(const char *name);             /* say that there is none of that name, and exit code 2 */
 
-/* The commands; each is defined in tools/commands/NAME.c and listed in gpuidx.c. */
+/* Become the other program of a command that has one. Its arguments are those of `first`, which ends at NULL (NULL:
+ * none), the command's name there, and argv[argc]. Returns only if that cannot be: the exit code. */
+int cli_become(const cli_command *command, const char *const *first, int argc, char **argv);
+/* Run a program that lies in this one's folder, args[0] its name, to its end. Returns its exit code; 0 if it is not
+ * there. */
+int cli_run_beside(const char *program, const char *const *args /* ends at NULL */);
+
+/* Commands; each is defined in tools/commands/NAME.c and listed in gpuidx.c. The last two belong to every program. */
 extern const cli_command cmd_build, cmd_calibrate, cmd_query, cmd_replay, cmd_eval, cmd_sweep, cmd_doc, cmd_term,
-    cmd_analyze, cmd_info, cmd_check, cmd_import, cmd_export, cmd_bench, cmd_recode, cmd_reorder, cmd_collect, cmd_add,
-    cmd_update, cmd_delete, cmd_merge, cmd_devices, cmd_completion, cmd_generate, cmd_help;
+    cmd_analyze, cmd_info, cmd_check, cmd_import, cmd_export, cmd_recode, cmd_reorder, cmd_collect, cmd_add, cmd_update,
+    cmd_delete, cmd_merge, cmd_devices, cmd_completion, cmd_help;
 extern const cli_command cmd_serve; /* where libmicrohttpd is there */
-extern const cli_command cmd_bench_bitmaps, cmd_bench_codecs, cmd_bench_query,
-    cmd_bench_schedule; /* listed in bench.c */
 
 /* clang-format off */
 /* The flags of what analyses text, besides the analyzer. */
@@ -207,11 +222,14 @@ void cli_flush(void);
  * memory. To be called once an output is in place: exit code 6 would say that it is not. */
 void cli_json_memory_may_fail(void);
 
-/* ---- the manual (manual.c) ---- */
+/* ---- the manual (manual.c, completion.c) ---- */
 
 /* NULL: of the program as a whole. */
 void cli_print_help(FILE *out, const cli_command *command);
 void cli_print_man(FILE *out, const cli_command *command); /* mdoc(7) */
-bool cli_print_completion(FILE *out, const char *shell);   /* bash, zsh, fish; false: unknown */
+
+/* Call `each` for all flags of a command (NULL: the common ones), its own first; letter: 0 where it has none. */
+typedef void cli_flag_fn(FILE *out, const cli_flag *flag, char letter);
+void cli_for_flags(FILE *out, const cli_command *command, cli_flag_fn *each);
 
 #endif

@@ -62,7 +62,7 @@ progress progress_begin(const char *things, uint64_t total)
 static void draw(progress *p, const char *text)
 {
     if (!p->terminal) {
-        fprintf(stderr, "gpuidx: %s\n", text);
+        fprintf(stderr, "%s: %s\n", cli_this.name, text);
         return;
     }
     fprintf(stderr, "\r%.*s\x1b[K", (int)cli_columns(stderr) - 1, text);

@@ -1,4 +1,4 @@
-/* bitmaps.c: `gpuidx bench bitmaps`: range queries over WAH bitmaps on the GPU, in the
+/* bitmaps.c: `gpuidx-bench bitmaps`: range queries over WAH bitmaps on the GPU, in the
  * configurations of a paper and in ours, and on the CPU. */
 #include <stdlib.h>
 #include <string.h>
@@ -259,15 +259,15 @@ static const cli_section sections[] = {
 };
 
 static const cli_section examples[] = {
-    {"gpuidx bench bitmaps", "All data sets and all tables."},
-    {"gpuidx bench bitmaps --figure=4", "The storage of metadata; needs no GPU."},
-    {"gpuidx bench bitmaps --data=zipf --engine=cpu -j 4",
+    {"gpuidx-bench bitmaps", "All data sets and all tables."},
+    {"gpuidx-bench bitmaps --figure=4", "The storage of metadata; needs no GPU."},
+    {"gpuidx-bench bitmaps --data=zipf --engine=cpu -j 4",
      "WAH, containers, CRoaring and decompressed columns on the CPU."},
     {NULL},
 };
 
 const cli_command cmd_bench_bitmaps = {
-    .name = "bench bitmaps",
+    .name = "bitmaps",
     .summary = "measure range queries over bitmap indexes",
     .synopsis = "[OPTIONS]",
     .description =

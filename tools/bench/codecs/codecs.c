@@ -1,4 +1,4 @@
-/* codecs.c: `gpuidx bench codecs`: the papers' tables of codecs, measured on this machine. Here is
+/* codecs.c: `gpuidx-bench codecs`: the papers' tables of codecs, measured on this machine. Here is
  * what is measured; lists.c reads an index's lists, codec_report.c tells and codec_plot.c draws
  * what came out. */
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static int keep_methods(const cli_args *a, codec_report *r, const char *list)
         while (i < r->n_methods && (strlen(r->methods[i].name) != len || strncmp(r->methods[i].name, list, len) != 0))
             ++i;
         if (i == r->n_methods)
-            return cli_usage(a, "there is no codec %.*s; `gpuidx bench codecs --list` has their names", (int)len, list);
+            return cli_usage(a, "there is no codec %.*s; `gpuidx-bench codecs --list` has their names", (int)len, list);
         bool known = false;
         for (uint32_t k = 0; k < n; ++k)
             known |= kept[k].name == r->methods[i].name;
@@ -370,18 +370,18 @@ static const cli_section sections[] = {
 };
 
 static const cli_section examples[] = {
-    {"gpuidx bench codecs", "Sizes and speeds of all codecs on lists of 2^16 and 2^25 integers."},
-    {"gpuidx bench codecs --table=1 --format=csv", "The sizes of Table 1 of Mallia et al. (CIKM 2019)."},
-    {"gpuidx bench codecs --figure=3 --plot=plots", "Decoding speeds of lists of 2^16, 2^17, .. 2^25 integers, and "
+    {"gpuidx-bench codecs", "Sizes and speeds of all codecs on lists of 2^16 and 2^25 integers."},
+    {"gpuidx-bench codecs --table=1 --format=csv", "The sizes of Table 1 of Mallia et al. (CIKM 2019)."},
+    {"gpuidx-bench codecs --figure=3 --plot=plots", "Decoding speeds of lists of 2^16, 2^17, .. 2^25 integers, and "
                                                     "a plot of them."},
-    {"gpuidx bench codecs --table=2 --index=corpus.gx", "Sizes of all lists of an index."},
-    {"gpuidx bench codecs --table=4 --index=corpus.gx --queries=log.txt", "Decoding speeds of the lists of 1,000 "
+    {"gpuidx-bench codecs --table=2 --index=corpus.gx", "Sizes of all lists of an index."},
+    {"gpuidx-bench codecs --table=4 --index=corpus.gx --queries=log.txt", "Decoding speeds of the lists of 1,000 "
                                                                           "queries' terms."},
     {NULL},
 };
 
 const cli_command cmd_bench_codecs = {
-    .name = "bench codecs",
+    .name = "codecs",
     .summary = "measure codecs, and print the papers' tables",
     .synopsis = "[OPTIONS]",
     .description = "Measures how small codecs make lists of integers and how fast they decode them: bits for each "

@@ -1,4 +1,4 @@
-/* generate.c: `gpuidx generate`: a collection of GOV2's shape, or vectors of learned sparse
+/* generate.c: `gpuidx-bench generate`: a collection of GOV2's shape, or vectors of learned sparse
  * retrieval's, at any size, for this engine and for others. */
 #include <string.h>
 
@@ -159,9 +159,9 @@ static const cli_section sections[] = {
 };
 
 static const cli_section examples[] = {
-    {"gpuidx generate -o small --documents=1500000", "A sixteenth of the size."},
-    {"gpuidx generate -o s --shape=splade -n 100000; gpuidx build -f csr s.csr -o s.gx; gpuidx replay -f csr s.gx "
-     "s.queries.csr",
+    {"gpuidx-bench generate -o small --documents=1500000", "A sixteenth of the size."},
+    {"gpuidx-bench generate -o s --shape=splade -n 100000; gpuidx build -f csr s.csr -o s.gx; gpuidx replay -f csr "
+     "s.gx s.queries.csr",
      "Vectors, their index, and their queries."},
     {"gpuidx import small -o small.gx", "An index of it."},
     {"gpuidx replay small.gx small.queries", "Its queries, answered and measured."},

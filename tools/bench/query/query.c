@@ -1,4 +1,4 @@
-/* bench_query.c: `gpuidx bench query`: engines and algorithms on an index and a log, compared and
+/* bench_query.c: `gpuidx-bench query`: engines and algorithms on an index and a log, compared and
  * timed. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -523,18 +523,18 @@ static const cli_section sections[] = {
 };
 
 static const cli_section examples[] = {
-    {"gpuidx bench query corpus.gx log.txt", "Every engine, operator and algorithm."},
-    {"gpuidx bench query corpus.gx log.txt --op=or -k 10 --algorithm=auto --plot=plots", "One of them, and the plots."},
-    {"gpuidx bench query --documents=25205179 --limit=100 --table=2", "Ding et al.'s Table 2, on a collection of "
+    {"gpuidx-bench query corpus.gx log.txt", "Every engine, operator and algorithm."},
+    {"gpuidx-bench query corpus.gx log.txt --op=or -k 10 --algorithm=auto --plot=plots", "One of them, and the plots."},
+    {"gpuidx-bench query --documents=25205179 --limit=100 --table=2", "Ding et al.'s Table 2, on a collection of "
                                                                       "GOV2's size and shape."},
-    {"gpuidx bench query --figure=recursion", "Their Figure 6."},
-    {"gpuidx bench query --figure=recall splade.gx queries.jsonl -k 10 --plot=plots",
+    {"gpuidx-bench query --figure=recursion", "Their Figure 6."},
+    {"gpuidx-bench query --figure=recall splade.gx queries.jsonl -k 10 --plot=plots",
      "What exactness costs, in numbers and drawn."},
     {NULL},
 };
 
 const cli_command cmd_bench_query = {
-    .name = "bench query",
+    .name = "query",
     .summary = "measure engines and algorithms on a query log",
     .synopsis = "[OPTIONS] INDEX LOG\n[OPTIONS] --documents=N\n[OPTIONS] --figure=recursion|ratio\n"
                 "[OPTIONS] --figure=recall INDEX LOG",

@@ -1,4 +1,4 @@
-/* schedule.c: `gpuidx bench schedule`: what the CPU and a GPU carry together: simulated, and real. */
+/* schedule.c: `gpuidx-bench schedule`: what the CPU and a GPU carry together: simulated, and real. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -364,18 +364,18 @@ static const cli_section sections[] = {
 };
 
 static const cli_section examples[] = {
-    {"gpuidx bench schedule corpus.gx log.txt --op=or --engines=cpu,gpu,hybrid --cores=1,4,16",
+    {"gpuidx-bench schedule corpus.gx log.txt --op=or --engines=cpu,gpu,hybrid --cores=1,4,16",
      "Delays at rates from 1,000 queries a second up, by each engine and by both, on 1, 4 and 16 cores."},
-    {"gpuidx bench schedule corpus.gx log.txt --op=or --engines=gpu,hybrid --within=5 --queries=1000000",
+    {"gpuidx-bench schedule corpus.gx log.txt --op=or --engines=gpu,hybrid --within=5 --queries=1000000",
      "What the GPU carries alone and with the CPU, if 99 of 100 queries are to be answered within 5 ms."},
-    {"gpuidx bench schedule --simulate", "Figure 7, without a GPU, in seconds."},
-    {"gpuidx bench schedule --simulate --costs costs.tsv --op=or --cpu-threads=16",
+    {"gpuidx-bench schedule --simulate", "Figure 7, without a GPU, in seconds."},
+    {"gpuidx-bench schedule --simulate --costs costs.tsv --op=or --cpu-threads=16",
      "With the costs of this machine, which `gpuidx calibrate --costs costs.tsv` has measured."},
     {NULL},
 };
 
 const cli_command cmd_bench_schedule = {
-    .name = "bench schedule",
+    .name = "schedule",
     .summary = "what a CPU and a GPU carry together",
     .synopsis = "[OPTIONS] INDEX LOG\n--simulate [OPTIONS]\n--repeat=FILE",
     .description =

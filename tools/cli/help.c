@@ -4,14 +4,18 @@ static int run(const cli_args *a)
 {
     const cli_command *command = NULL;
     if (cli_switch(a, "list")) {
-        for (size_t i = 0; cli_commands[i]; ++i)
-            printf("%s\n", cli_commands[i]->name);
+        for (size_t i = 0; cli_this.commands[i]; ++i)
+            printf("%s\n", cli_this.commands[i]->name);
         return 0;
     }
     if (a->argc > 0 && !(command = cli_find_command(a->argv[0])))
         return cli_unknown_command(a->argv[0]);
-    if (a->argc == 2 && !(command = cli_find_subcommand(command, a->argv[1])))
-        return cli_usage(a, "%s %s: there is no such command", a->argv[0], a->argv[1]);
+    if (command && command->program) {
+        const char *const first[] = {"help", cli_switch(a, "man") ? "--man" : NULL, NULL};
+        return cli_become(command, first, a->argc - 1, a->argv + 1);
+    }
+    if (a->argc == 2)
+        return cli_usage(a, "%s: one argument too many", a->argv[1]);
     if (cli_switch(a, "man"))
         cli_print_man(stdout, command);
     else
@@ -27,6 +31,7 @@ static const cli_flag flags[] = {
 
 static const cli_section examples[] = {
     {"gpuidx help query", "What `gpuidx query` can do."},
+    {"gpuidx help bench codecs", "What `gpuidx bench codecs`, a command of gpuidx-bench, can do."},
     {"gpuidx help --man query | man -l -", "The same as a manual page, where it is not installed."},
     {NULL},
 };
@@ -34,7 +39,7 @@ static const cli_section examples[] = {
 const cli_command cmd_help = {
     .name = "help",
     .summary = "say what the commands do",
-    .synopsis = "[--man] [COMMAND [SUBCOMMAND]]\n--list",
+    .synopsis = "[--man] [COMMAND]\n--list",
     .description = "Prints what the program, or the named command, does, and its flags.",
     .examples = examples,
     .flags = flags,
