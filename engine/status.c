@@ -42,8 +42,8 @@ const char *gx_version(void)
     return GX_VERSION;
 }
 
-/* Replaces control characters, C1 in UTF-8 and those that turn the direction of text too: ids, terms and names come from files, and a
- * terminal would obey them. */
+/* Replaces control characters, C1 in UTF-8 and those that turn the direction of text too: ids, terms and names come
+ * from files, and a terminal would obey them. */
 static void put_question_marks(char *text)
 {
     for (unsigned char *c = (unsigned char *)text; *c; ++c) {

@@ -171,8 +171,17 @@ static int days_in(int year, int month)
     return days[month - 1] + (month == 2 && leap);
 }
 
-/* "12:30", "12:30:59" or "12:30:59.25", and a zone. Fractions of a second are dropped. */
-static const char *take_time(const char **p, const char *end, int64_t *first, int64_t *last)
+/* Digits behind the point of a second: whether they are a fraction above 0. false: there are none. */
+static bool take_fraction(const char **p, const char *end, bool *fraction)
+{
+    const char *begin = *p;
+    while (*p < end && is_digit(**p))
+        *fraction = *(*p)++ != '0' || *fraction;
+    return *p > begin;
+}
+
+/* "12:30", "12:30:59" or "12:30:59.25", and a zone. *first is without the fraction of a second. */
+static const char *take_time(const char **p, const char *end, int64_t *first, int64_t *last, bool *fraction)
 {
     static const char *const fault = "is no date: its time is not as in 12:30:00Z or 12:30:00+02:00";
     const int hour = take_digits(p, end, 2);
@@ -183,13 +192,8 @@ static const char *take_time(const char **p, const char *end, int64_t *first, in
     const bool seconds = take(p, end, ':');
     if (seconds && (second = take_digits(p, end, 2)) < 0)
         return fault;
-    if (seconds && take(p, end, '.')) {
-        const char *begin = *p;
-        while (*p < end && is_digit(**p))
-            ++*p;
-        if (*p == begin)
-            return fault;
-    }
+    if (seconds && take(p, end, '.') && !take_fraction(p, end, fraction))
+        return fault;
     if (hour > 23 || minute > 59 || second > 59)
         return "is no date: there is no such time";
     *first += 3600 * hour + 60 * minute + second;
@@ -209,7 +213,7 @@ static const char *take_time(const char **p, const char *end, int64_t *first, in
     return NULL;
 }
 
-static const char *parse_date(const char *p, size_t n, int64_t *first, int64_t *last)
+static const char *parse_date(const char *p, size_t n, int64_t *first, int64_t *last, bool *fraction)
 {
     static const char *const fault = "is no date as in 2019-05-31 or 2019-05-31T12:30:00Z";
     const char *const end = p + n;
@@ -239,15 +243,33 @@ static const char *parse_date(const char *p, size_t n, int64_t *first, int64_t *
         return NULL;
     if (!take(&p, end, 'T') && !take(&p, end, ' '))
         return fault;
-    const char *why = take_time(&p, end, first, last);
+    const char *why = take_time(&p, end, first, last, fraction);
     return why ? why : p == end ? NULL : fault;
+}
+
+bool gx_is_date(int64_t second)
+{
+    return second >= 86400 * gx_days_to(0, 1, 1) && second < 86400 * gx_days_to(10000, 1, 1);
+}
+
+static const char *parse_seconds(const char *p, size_t n, int64_t *first, int64_t *last, bool *fraction)
+{
+    const char *why = parse_date(p, n, first, last, fraction);
+    return why ? why : gx_is_date(*first) && gx_is_date(*last) ? NULL : "is no date of the years 0000 to 9999 in UTC";
 }
 
 const char *gx_parse_date(const char *p, size_t n, int64_t *first, int64_t *last)
 {
-    const char *why = parse_date(p, n, first, last);
-    if (!why && (*first < 86400 * gx_days_to(0, 1, 1) || *last >= 86400 * gx_days_to(10000, 1, 1)))
-        why = "is no date of the years 0000 to 9999 in UTC";
+    bool fraction = false;
+    return parse_seconds(p, n, first, last, &fraction);
+}
+
+const char *gx_parse_date_bound(const char *p, size_t n, int64_t *first, int64_t *last)
+{
+    bool fraction = false;
+    const char *why = parse_seconds(p, n, first, last, &fraction);
+    if (!why && fraction)
+        ++*first;
     return why;
 }
 
@@ -264,7 +286,7 @@ void gx_print_float(double x, char text[GX_VALUE_TEXT])
 
 void gx_print_date(int64_t second, char text[GX_VALUE_TEXT])
 {
-    const int64_t days = second / 86400 - (second % 86400 < 0), left = second - 86400 * days;
+    const int64_t before = second % 86400 < 0, days = second / 86400 - before, left = second % 86400 + 86400 * before;
     const gx_day d = gx_day_of(days);
     const int n = snprintf(text, GX_VALUE_TEXT, "%04lld-%02d-%02d", (long long)d.year, d.month, d.day);
     if (left)

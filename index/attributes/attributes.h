@@ -103,7 +103,11 @@ const char *gx_attribute_name_fault(const char *name, size_t len);
 const char *gx_parse_int(const char *p, size_t n, int64_t *out);
 const char *gx_parse_float(const char *p, size_t n, double *out);
 const char *gx_parse_date(const char *p, size_t n, int64_t *first, int64_t *last);
+/* As a bound of a range: a fraction of a second above 0 lies between two seconds, so that *first is one more than
+ * *last. gx_parse_date drops the fraction: *first and *last are the second. */
+const char *gx_parse_date_bound(const char *p, size_t n, int64_t *first, int64_t *last);
 const char *gx_parse_bool(const char *p, size_t n, bool *out);
+bool gx_is_date(int64_t second); /* of the years 0000 to 9999 */
 
 /* A text of at most 17 digits that gx_parse_float reads as x, which is finite; and one that gx_parse_date
  * reads as the second, of the years 0000 to 9999. A day's first second is written as the day. */

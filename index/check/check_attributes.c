@@ -189,7 +189,11 @@ static const char *value_fault(const gx_column *c, uint64_t raw)
     switch (c->type) {
     case GX_ATTRIBUTE_INT:
     case GX_ATTRIBUTE_DATE:
-        return raw > (uint64_t)INT64_MAX - (uint64_t)c->base ? "is above the range of 64 bits" : NULL;
+        if (raw > (uint64_t)INT64_MAX - (uint64_t)c->base)
+            return "is above the range of 64 bits";
+        return c->type == GX_ATTRIBUTE_INT || gx_is_date(c->base + (int64_t)raw)
+                   ? NULL
+                   : "is no date of the years 0000 to 9999";
     case GX_ATTRIBUTE_FLOAT:
         memcpy(&x, &raw, sizeof x);
         return isfinite(x) ? NULL : "is not finite";

@@ -72,7 +72,7 @@ gx_status gx_dictionary_number(gx_dictionary *d, const char *p, size_t n, uint32
     for (uint64_t slot = hash_of(d, p, n) & mask; d->slots[slot]; slot = (slot + 1) & mask) {
         size_t len;
         const char *other = gx_dictionary_get(d, d->slots[slot] - 1, &len);
-        if (len == n && memcmp(other, p, n) == 0) {
+        if (len == n && (n == 0 || memcmp(other, p, n) == 0)) {
             *number = d->slots[slot] - 1;
             return GX_OK;
         }
@@ -82,7 +82,8 @@ gx_status gx_dictionary_number(gx_dictionary *d, const char *p, size_t n, uint32
     if (gx_grow(&d->bytes, &d->max_bytes, d->n_bytes + n, 1, err) != GX_OK ||
         gx_grow(&d->ends, &d->max_ends, (size_t)d->n + 1, sizeof *d->ends, err) != GX_OK)
         return no_memory(err);
-    memcpy(d->bytes + d->n_bytes, p, n);
+    if (n)
+        memcpy(d->bytes + d->n_bytes, p, n);
     d->n_bytes += n;
     d->ends[d->n] = d->n_bytes;
     *number = d->n++;

@@ -41,7 +41,7 @@ static bool read_count(const char *text, size_t len, uint64_t most, uint32_t *ou
 /* What has been read of a facet's text. */
 typedef struct reader {
     gx_facet *f;
-    bool n, order; /* they are given */
+    bool n, order, grouping; /* they are given */
     gx_error *err;
 } reader;
 
@@ -65,22 +65,41 @@ static gx_status read_period(reader *r, const char *value, size_t n)
     return gx_fail(r->err, GX_EUSAGE, "facet: by=%.*s is none of year, month, day", (int)n, value);
 }
 
+/* A whole number that no double is, and so no width of ints either. */
+static bool is_rounded(const char *text, size_t len)
+{
+    int64_t n;
+    double x;
+    return !gx_parse_int(text, len, &n) && !gx_parse_float(text, len, &x) && (x >= 0x1p63 || (int64_t)x != n);
+}
+
+static gx_status read_width(reader *r, const char *value, size_t n)
+{
+    const int shown = (int)(n < 60 ? n : 60);
+    r->f->grouping = GX_FACET_WIDTH;
+    if (gx_parse_float(value, n, &r->f->width) || !(r->f->width > 0))
+        return gx_fail(r->err, GX_EUSAGE, "facet: 'width=%.*s': the width is no number above 0", shown, value);
+    if (is_rounded(value, n))
+        return gx_fail(r->err, GX_EUSAGE, "facet: 'width=%.*s': the width is rounded to %.17g; write that", shown, value,
+                       r->f->width);
+    return GX_OK;
+}
+
 /* What stands between two colons. */
 static gx_status read_option(reader *r, const char *text, size_t len)
 {
     const char *value;
     size_t n;
     const int shown = (int)(len < 60 ? len : 60);
-    if (take_key(text, len, "by=", &value, &n))
-        return read_period(r, value, n < 60 ? n : 60);
-    if (take_key(text, len, "bins=", &value, &n))
-        return read_bins(r, value, n < 60 ? n : 60);
-    if (take_key(text, len, "width=", &value, &n)) {
-        r->f->grouping = GX_FACET_WIDTH;
-        if (!gx_parse_float(value, n, &r->f->width) && r->f->width > 0)
-            return GX_OK;
-        return gx_fail(r->err, GX_EUSAGE, "facet: '%.*s': the width is no number above 0", shown, text);
-    }
+    const bool by = take_key(text, len, "by=", &value, &n), bins = !by && take_key(text, len, "bins=", &value, &n),
+               width = !by && !bins && take_key(text, len, "width=", &value, &n);
+    if ((by || bins || width) && r->grouping)
+        return gx_fail(r->err, GX_EUSAGE, "facet: '%.*s': a facet has one of by=, bins= and width=, and once", shown,
+                       text);
+    r->grouping = r->grouping || by || bins || width;
+    if (by || bins || width)
+        return by ? read_period(r, value, n < 60 ? n : 60) : bins ? read_bins(r, value, n < 60 ? n : 60)
+                                                                  : read_width(r, value, n);
     if (take_key(text, len, "order=", &value, &n)) {
         r->order = true;
         r->f->order = is_word(value, n, "value") ? GX_FACET_BY_VALUE : GX_FACET_BY_COUNT;
@@ -101,7 +120,7 @@ static gx_status read_option(reader *r, const char *text, size_t len)
 gx_status gx_facet_read(gx_facet *out, const char *text, gx_error *err)
 {
     gx_facet f = GX_FACET;
-    reader r = {&f, false, false, err};
+    reader r = {.f = &f, .err = err};
     gx_clear_error(err);
     f.name = text;
     f.name_len = strcspn(text, ":");

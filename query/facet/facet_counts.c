@@ -1,5 +1,6 @@
 #include "query/facet/facet_counts.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,16 +115,31 @@ static double float_of_key(uint64_t key)
     return x;
 }
 
-/* The number n of the range [n width, (n + 1) width) that x is in. Where a range would be smaller than
- * the distance of neighbouring doubles there, each value is its own. */
-static double number_of_range(double width, double x)
+#define MOST_RANGES 0x1p52 /* up to this number of a range, neighbouring edges are different doubles */
+
+/* The lower edge of range n; it is no double where it lies below all of them. */
+static double edge_of(double width, double n)
+{
+    return fmax(n * width, -DBL_MAX);
+}
+
+/* The range [n width, (n + 1) width) that x is in. Where it would be smaller than the distance of neighbouring doubles,
+ * x is a group alone. The lower edge of a range is in it, so that it may stand for the group. */
+static gx_group_range range_of(double width, double x)
 {
     double n = floor(x / width);
-    if (!(fabs(n) < 0x1p53))
-        return x;
-    n -= x < n * width;
-    n += x >= (n + 1) * width;
-    return n;
+    gx_group_range r = {.low = x, .high = x};
+    if (!(fabs(n) <= MOST_RANGES + 1))
+        return r;
+    n -= x < edge_of(width, n); /* the quotient was rounded */
+    n += x >= edge_of(width, n + 1);
+    const double low = edge_of(width, n), high = edge_of(width, n + 1);
+    if (fabs(n) <= MOST_RANGES && low <= x && x < high) {
+        r.low = low;
+        r.high = fmin(high, DBL_MAX);
+        r.open = isfinite(high);
+    }
+    return r;
 }
 
 /* The number of edges, the first left out, that are not above x; the last bin has its upper edge. */
@@ -144,7 +160,7 @@ static uint64_t key_of_double(const gx_facet_count *f, double x)
 {
     if (f->facet.grouping == GX_FACET_BINS)
         return bin_of_float(f, x);
-    return key_of_float(f->facet.grouping == GX_FACET_WIDTH ? number_of_range(f->facet.width, x) : x);
+    return key_of_float(f->facet.grouping == GX_FACET_WIDTH ? range_of(f->facet.width, x).low : x);
 }
 
 static bool make_edges(gx_facet_count *f)
@@ -200,11 +216,9 @@ gx_group_range gx_facet_group_of(const gx_facet_count *f, uint64_t key)
         r.high = f->edges ? f->edges[key + 1] : f->least_float;
         r.open = f->edges && key + 1 < f->facet.bins;
     } else {
-        const double n = float_of_key(key);
-        const bool range = f->facet.grouping == GX_FACET_WIDTH && fabs(n) < 0x1p53;
-        r.low = range ? n * f->facet.width : n;
-        r.high = range ? (n + 1) * f->facet.width : n;
-        r.open = range;
+        r.low = r.high = float_of_key(key);
+        if (f->facet.grouping == GX_FACET_WIDTH)
+            r = range_of(f->facet.width, r.low);
     }
     return r;
 }

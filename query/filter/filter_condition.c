@@ -63,7 +63,7 @@ static bool read_span(const resolving *r, const gx_column *c, const gx_condition
         out->last = out->first;
         break;
     case GX_ATTRIBUTE_DATE:
-        fault = gx_parse_date(text, n, &out->first, &out->last);
+        fault = gx_parse_date_bound(text, n, &out->first, &out->last);
         break;
     case GX_ATTRIBUTE_FLOAT:
         fault = gx_parse_float(text, n, &out->x);

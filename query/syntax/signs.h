@@ -1,9 +1,9 @@
 /* signs.h: signs in the words of a boolean query that mean something in other engines and nothing here. Analysis would
  * drop them, so that another query is answered than was meant; they are refused, with the cure.
  *
- *   !word  &word  /word/  [a TO b]  {a TO b}  :word  #name(a b)  typographic dashes and quotes   at the word's beginning
- *   wor*  wor?  word~2  a|b  year>2016  year=2016  a&&b                                          anywhere in a word
- *   year:                                                                                        at its end
+ *   at a word's beginning   !word  &word  /word/  [a TO b]  {a TO b}  :word  #name(a b)  typographic dashes and quotes
+ *   anywhere in a word      wor*  wor?  word~2  a|b  year>2016  year=2016  a&&b
+ *   at its end              year:
  *
  * In quotes or behind a backslash they are as other characters.
  */
