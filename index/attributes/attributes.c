@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/text/c_locale.h"
 #include "engine/sized.h"
+#include "engine/text/c_locale.h"
 #include "index/parts.h"
 
 static const char *const type_names[] = {NULL, "int", "float", "date", "keyword", "keywords", "bool"};

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/text/c_locale.h"
 #include "engine/files/atomic_file.h"
 #include "engine/memory/grow.h"
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "engine/text/c_locale.h"
 #include "index/convert/rewrite.h"
 #include "index/write/writer.h"
 

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <utf8proc.h>
 
-#include "engine/text/c_locale.h"
 #include "engine/memory/grow.h"
 #include "engine/status.h"
+#include "engine/text/c_locale.h"
 #include "index/convert/import.h"
 #include "index/corpus/input.h"
 

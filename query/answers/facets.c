@@ -80,8 +80,8 @@ static gx_status read_width(reader *r, const char *value, size_t n)
     if (gx_parse_float(value, n, &r->f->width) || !(r->f->width > 0))
         return gx_fail(r->err, GX_EUSAGE, "facet: 'width=%.*s': the width is no number above 0", shown, value);
     if (is_rounded(value, n))
-        return gx_fail(r->err, GX_EUSAGE, "facet: 'width=%.*s': the width is rounded to %.17g; write that", shown, value,
-                       r->f->width);
+        return gx_fail(r->err, GX_EUSAGE, "facet: 'width=%.*s': the width is rounded to %.17g; write that", shown,
+                       value, r->f->width);
     return GX_OK;
 }
 
@@ -98,8 +98,9 @@ static gx_status read_option(reader *r, const char *text, size_t len)
                        text);
     r->grouping = r->grouping || by || bins || width;
     if (by || bins || width)
-        return by ? read_period(r, value, n < 60 ? n : 60) : bins ? read_bins(r, value, n < 60 ? n : 60)
-                                                                  : read_width(r, value, n);
+        return by     ? read_period(r, value, n < 60 ? n : 60)
+               : bins ? read_bins(r, value, n < 60 ? n : 60)
+                      : read_width(r, value, n);
     if (take_key(text, len, "order=", &value, &n)) {
         r->order = true;
         r->f->order = is_word(value, n, "value") ? GX_FACET_BY_VALUE : GX_FACET_BY_COUNT;

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/text/c_locale.h"
 #include "engine/memory/grow.h"
 #include "engine/status.h"
+#include "engine/text/c_locale.h"
 
 #define LEAST_GEOMETRIC 0.00001 /* trec_eval's MIN_GEO_MEAN: an average precision below it counts as it in gm_map */
 #define LEAST_MAX_GRADE 4       /* gdeval.pl's highest grade */

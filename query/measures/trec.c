@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/text/c_locale.h"
 #include "engine/memory/grow.h"
 #include "engine/status.h"
+#include "engine/text/c_locale.h"
 #include "index/corpus/input.h"
 
 #define MAX_FIELDS 6

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/text/c_locale.h"
 #include "engine/memory/grow.h"
 #include "engine/status.h"
+#include "engine/text/c_locale.h"
 #include "query/syntax/signs.h"
 
 #define DELIMITERS "()\"^" /* and blanks */

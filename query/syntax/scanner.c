@@ -3,8 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "engine/text/c_locale.h"
 #include "engine/status.h"
+#include "engine/text/c_locale.h"
 
 uint32_t gx_scan_refuse(gx_scanner *s, uint32_t column, const char *format, ...)
 {

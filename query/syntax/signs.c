@@ -5,10 +5,9 @@
 typedef enum place { NOT_A_SIGN, AT_BEGIN, ANYWHERE, COLON } place;
 
 static const uint8_t places[256] = {
-    ['!'] = AT_BEGIN, ['/'] = AT_BEGIN, ['['] = AT_BEGIN, ['{'] = AT_BEGIN, ['*'] = ANYWHERE,
-    ['?'] = ANYWHERE, ['~'] = ANYWHERE, ['|'] = ANYWHERE, ['<'] = ANYWHERE, ['>'] = ANYWHERE,
-    ['='] = ANYWHERE, [':'] = COLON,    ['&'] = ANYWHERE, ['#'] = AT_BEGIN, [0xe2] = AT_BEGIN,
-    [0xef] = AT_BEGIN,
+    ['!'] = AT_BEGIN, ['/'] = AT_BEGIN, ['['] = AT_BEGIN,  ['{'] = AT_BEGIN,  ['*'] = ANYWHERE, ['?'] = ANYWHERE,
+    ['~'] = ANYWHERE, ['|'] = ANYWHERE, ['<'] = ANYWHERE,  ['>'] = ANYWHERE,  ['='] = ANYWHERE, [':'] = COLON,
+    ['&'] = ANYWHERE, ['#'] = AT_BEGIN, [0xe2] = AT_BEGIN, [0xef] = AT_BEGIN,
 };
 
 /* Characters that word processors write for - and ". */
@@ -79,7 +78,7 @@ static const char *fault_at_begin(const gx_scanner *s)
                    : NULL;
     }
     }
-    return dash < 0                   ? NULL
+    return dash < 0                  ? NULL
            : typographic[dash].quote ? "this is no quote that the syntax knows; write \" for it"
                                      : "this dash is no minus sign; write - to exclude a word" OR_QUOTES;
 }

@@ -74,8 +74,8 @@ boolean() {
         ask query -q --engine=cpu -f tsv "$WORDS" -- "$query"
         [ -z "$stderr" ]
     done
-    for query in 'mail a.b-c@d-e.org' 'C++' 'C#' 'is -1 < 0?' '+49 30' 'well-known' 'A* search' '5" disk' 'a - b' '~10' \
-        'apple ~ pie' 'x * y' '**' '-' '"' '""'; do
+    for query in 'mail a.b-c@d-e.org' 'C++' 'C#' 'is -1 < 0?' '+49 30' 'well-known' 'A* search' '5" disk' 'a - b' \
+        '~10' 'apple ~ pie' 'x * y' '**' '-' '"' '""'; do
         ask query --engine=cpu -f tsv "$WORDS" -- "$query"
         exits 0
         [ -z "$stderr" ]

@@ -189,9 +189,10 @@ static const cli_section sections[] = {
      "  (a OR b) AND c          a group; groups and NOTs nest up to 64 levels\n"
      "\n"
      "A value with blanks, brackets or quotes stands in double quotes; a backslash takes the next character as it is. "
-     "Values are compared whole: a * outside of quotes is refused. Keywords are ordered byte by byte. A document of several values meets a condition if one of them does, "
-     "so that `year:>2015 AND year:<2019` may be met by two. One without a value meets no condition on that attribute, "
-     "and so NOT selects it. A range whose ends are in the wrong order selects nothing."},
+     "Values are compared whole: a * outside of quotes is refused. Keywords are ordered byte by byte. A document of "
+     "several values meets a condition if one of them does, so that `year:>2015 AND year:<2019` may be met by "
+     "two. One without a value meets no condition on that attribute, and so NOT selects it. A range whose ends are in "
+     "the wrong order selects nothing."},
     {"Facet syntax",
      "`--facet` takes the name of an attribute and options behind colons:\n"
      "\n"
@@ -243,8 +244,8 @@ static const cli_section sections[] = {
      "\n"
      "In a query with a condition that is not negated a document may match without any of the words that score: "
      "`year:2016` alone, `a OR year:2016`, `+year:2016 a`. Such documents have score 0 and come last, by docid. A "
-     "name that no attribute has is refused; write `title\\:x` for a word with a colon in it. In queries that come from "
-     "standard input, `id:@FILE` is refused unless `--allow-id-files` is given."},
+     "name that no attribute has is refused; write `title\\:x` for a word with a colon in it. In queries that come "
+     "from standard input, `id:@FILE` is refused unless `--allow-id-files` is given."},
     {"The index file",
      "The index is mapped into memory and not copied. Replace one that may be in use by `mv`, never by writing over it "
      "or truncating it: a program that reads a page which is gone ends with exit code 4. With `--load=read` the whole "

@@ -414,8 +414,8 @@ static const cli_section sections[] = {
      "\n"
      "Without such a first line, `--columns=id,text,filter` names the column. A blank filter is none. `--only`, "
      "`--not` and `--filter` hold for all queries besides. With `--syntax=boolean` conditions may also stand in the "
-     "query itself: `+rover +year:2019`. A file of ids (id:@FILE) is refused, unless `--allow-id-files` is given; it is "
-     "read once for all queries."},
+     "query itself: `+rover +year:2019`. A file of ids (id:@FILE) is refused, unless `--allow-id-files` is given; it "
+     "is read once for all queries."},
     {"Measurements",
      "Throughput is all queries of all runs over the time that they took, reading the log (unless it is in memory) and "
      "writing the run included. A query's latency goes from the moment that its batch was read until the batch's "

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "engine/text/json_text.h"
 #include "engine/status.h"
+#include "engine/text/json_text.h"
 #include "index/attributes/attributes.h"
 #include "query/replay/run_file.h"
 #include "query/syntax/parse.h"

@@ -135,8 +135,8 @@ static void check_groups(const gx_index *ix, const char *facet, const gx_facet_a
 
 static void ask(const gx_index *ix, gx_session *s)
 {
-    static const char *const facets[] = {"x:width=%s", "m:width=%s", "x:bins=%u",   "m:bins=%u",   "n:width=%s",
-                                         "n:bins=%u",  "d:bins=%u",  "s:bins=%u",   "x:all",       "m:all",
+    static const char *const facets[] = {"x:width=%s", "m:width=%s",    "x:bins=%u",      "m:bins=%u",   "n:width=%s",
+                                         "n:bins=%u",  "d:bins=%u",     "s:bins=%u",      "x:all",       "m:all",
                                          "n:all",      "d:by=year:all", "s:by=month:all", "d:by=day:all"};
     for (size_t i = 0; i < sizeof facets / sizeof *facets; ++i) {
         char text[80], number[GX_VALUE_TEXT];

@@ -41,8 +41,7 @@ static const struct {
     /* signs that are part of a word */
     {"Yahoo! a/b R&D arr[0] f{x} C# #tag", "Yahoo\\! a\\/b R\\&D arr\\[0] f\\{x} C\\# \\#tag"},
     {"a\xe2\x80\x93 it\xe2\x80\x99s", "a\\\xe2\x80\x93 it\xe2\x80\x99s"},
-    {"\"!a\" \"b*\" \"/re/\" \"a=b\" \"\xe2\x80\x93\"",
-     "\\!a b\\* \\/re\\/ a\\=b \\\xe2\x80\x93"},
+    {"\"!a\" \"b*\" \"/re/\" \"a=b\" \"\xe2\x80\x93\"", "\\!a b\\* \\/re\\/ a\\=b \\\xe2\x80\x93"},
     {"\\!a b\\* \\~c \\?", "\\!a b\\* \\~c \\?"},
     {"cat:\"a*\" cat:a\\* y:[* TO 5] id:@a*", "cat:\"a*\" cat:\"a*\" y:[* TO \"5\"] id:@\"a*\""},
     {"a year:2016 b", "a year:\"2016\" b"},
@@ -170,9 +169,15 @@ static const struct {
     {"y:> 1", "column 4: a value is expected"},
     {"#combine(a b)", "column 1: # is no operator"},
     {"#1(a b)", "column 1: # is no operator"},
-    {"b \xe2\x80\x93" "a", "column 3: this dash is no minus sign"},
-    {"b \xe2\x88\x92" "a", "column 3: this dash is no minus sign"},
-    {"\xe2\x80\x9c" "a b\xe2\x80\x9d", "column 1: this is no quote that the syntax knows"},
+    {"b \xe2\x80\x93"
+     "a",
+     "column 3: this dash is no minus sign"},
+    {"b \xe2\x88\x92"
+     "a",
+     "column 3: this dash is no minus sign"},
+    {"\xe2\x80\x9c"
+     "a b\xe2\x80\x9d",
+     "column 1: this is no quote that the syntax knows"},
     {"cat:a*", "column 6: * does not stand for letters: values are compared whole"},
     {"cat:*", "column 5: * is no value; has:cat selects"},
     {"+cat:*a", "column 6: * does not stand for letters"},
