@@ -331,6 +331,17 @@ typedef struct gx_text_term {
 GX_API gx_status gx_index_analyze(const gx_index *ix, const char *text, size_t len, gx_text_term **out, size_t *n,
                                   gx_error *err);
 
+/* Whether this program makes the same terms of text as the one that built the index, where the index tells. Terms of
+ * Snowball's stemmers depend on the version of libstemmer, those of a fold and of emoji on utf8proc's. */
+typedef enum gx_analysis_change {
+    GX_ANALYSIS_SAME,
+    GX_ANALYSIS_UNICODE, /* Unicode's version is another: characters that are new in one may not be found */
+    GX_ANALYSIS_STEMMER  /* the stemmer is that of another version: words may not be found; add is refused */
+} gx_analysis_change;
+
+/* *what, which may be NULL, receives the difference in words. */
+GX_API gx_analysis_change gx_index_analysis_change(const gx_index *ix, gx_error *what);
+
 /* A walk along one list, from its beginning to its end. It belongs to one thread; any number of
  * walks may share the index, which must outlive them. */
 typedef struct gx_postings gx_postings;

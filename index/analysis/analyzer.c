@@ -13,17 +13,15 @@
 #include "engine/status.h"
 #include "engine/thread_number.h"
 #include "index/analysis/fold.h"
+#include "index/analysis/language.h"
 #include "index/analysis/porter.h"
+#include "index/analysis/stemmer_print.h"
+#include "index/analysis/stop_words.h"
 #include "index/analysis/tokenizer.h"
 
 #define MAX_TOKEN_BYTES 255u
 #define POOL_SIZE 64u
 #define POOL_LOOKS 8u /* places at which a thread looks that has none of its own, or whose own is taken */
-
-typedef struct stop_word {
-    char *bytes;
-    size_t len;
-} stop_word;
 
 /* A place for an idle workspace, or NULL. A thread has a place of its own as long as there are no more than POOL_SIZE,
  * in a cache line of its own: where many threads plan short queries, they would wait for the line of a shared one. */
@@ -35,9 +33,12 @@ struct gx_analyzer {
     gx_tokenizer_mode mode;
     bool lowercase, possessive, fold;
     uint32_t max_token_bytes;
-    char *stemmer;    /* "none", "porter", or Snowball's name */
-    stop_word *stops; /* [n_stops], sorted by bytes, no duplicates */
-    size_t n_stops, max_stops, longest_stop;
+    bool emoji;           /* those below U+1F000 are words, too */
+    gx_language language; /* whose rules hold, or GX_LANGUAGE_ANY */
+    char *stemmer;        /* "none", "porter", or Snowball's name */
+    uint64_t print;       /* of the stemmer that the terms of an index were made with; 0: not recorded */
+    char unicode[16];     /* Unicode's version of that time; "": not recorded */
+    gx_stop_words stops;
     pool_slot *pool; /* [POOL_SIZE] */
 };
 
@@ -60,84 +61,15 @@ static const char *const lucene_stop_words[] = {
 
 /* ---- stop words ---- */
 
-static int compare_stop_words(const void *pa, const void *pb)
-{
-    const stop_word *a = pa, *b = pb;
-    const int c = memcmp(a->bytes, b->bytes, a->len < b->len ? a->len : b->len);
-    return c ? c : (a->len > b->len) - (a->len < b->len);
-}
-
-static bool keep_stop_word(gx_analyzer *an, const char *word, size_t len)
-{
-    if (an->n_stops == an->max_stops) {
-        const size_t max = an->max_stops ? 2 * an->max_stops : 64;
-        stop_word *p = realloc(an->stops, max * sizeof *p);
-        if (!p)
-            return false;
-        an->stops = p;
-        an->max_stops = max;
-    }
-    char *copy = malloc(len + 1);
-    if (!copy)
-        return false;
-    memcpy(copy, word, len);
-    copy[len] = 0;
-    an->stops[an->n_stops++] = (stop_word){copy, len};
-    an->longest_stop = len > an->longest_stop ? len : an->longest_stop;
-    return true;
-}
-
 static bool add_stop_word(gx_analyzer *an, const char *word, size_t len)
 {
     if (!an->fold)
-        return keep_stop_word(an, word, len);
-    gx_fold folded = {0};
-    const bool ok = gx_fold_text(&folded, word, len) && (folded.n == 0 || keep_stop_word(an, folded.bytes, folded.n));
+        return gx_stop_words_add(&an->stops, word, len);
+    gx_fold folded = {.emoji = an->emoji, .turkish = an->language == GX_LANGUAGE_TURKISH};
+    const bool ok =
+        gx_fold_text(&folded, word, len) && (folded.n == 0 || gx_stop_words_add(&an->stops, folded.bytes, folded.n));
     gx_fold_free(&folded);
     return ok;
-}
-
-static void sort_stop_words(gx_analyzer *an)
-{
-    if (an->n_stops == 0)
-        return;
-    qsort(an->stops, an->n_stops, sizeof *an->stops, compare_stop_words);
-    size_t n = 1;
-    for (size_t i = 1; i < an->n_stops; ++i) {
-        if (compare_stop_words(&an->stops[i], &an->stops[n - 1]) == 0)
-            free(an->stops[i].bytes);
-        else
-            an->stops[n++] = an->stops[i];
-    }
-    an->n_stops = n;
-}
-
-static bool is_stop_word(const gx_analyzer *an, const char *word, size_t len)
-{
-    const stop_word key = {(char *)(uintptr_t)word, len};
-    return len <= an->longest_stop && bsearch(&key, an->stops, an->n_stops, sizeof key, compare_stop_words);
-}
-
-/* Writes the lower case of UTF-8 text to out, which has room for 3 len bytes. Copies bytes that are
- * not UTF-8. Returns the length. */
-static size_t lowercase_utf8(char *out, const char *in, size_t len)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < len;) {
-        const unsigned char b = (unsigned char)in[i];
-        utf8proc_int32_t c;
-        utf8proc_ssize_t taken;
-        if (b < 0x80) {
-            out[n++] = (char)(b >= 'A' && b <= 'Z' ? b | 0x20 : b);
-            ++i;
-        } else if ((taken = utf8proc_iterate((const utf8proc_uint8_t *)in + i, (utf8proc_ssize_t)(len - i), &c)) <= 0) {
-            out[n++] = in[i++];
-        } else {
-            n += (size_t)utf8proc_encode_char(utf8proc_tolower(c), (utf8proc_uint8_t *)out + n);
-            i += (size_t)taken;
-        }
-    }
-    return n;
 }
 
 static bool is_utf8(const char *p, size_t len)
@@ -154,61 +86,50 @@ static bool is_utf8(const char *p, size_t len)
     return true;
 }
 
-/* Reads a line of a stop word file. */
-static gx_status read_stop_word(gx_analyzer *an, const char *line, size_t len, const char *path, size_t line_no,
-                                gx_error *err)
-{
-    size_t begin = 0;
-    if (memchr(line, 0, len))
-        return gx_fail(err, GX_EINPUT, "%s:%zu: the line holds a NUL byte, which no term does; it must be UTF-8 text",
-                       path, line_no);
-    while (len && strchr(" \t\r\n", line[len - 1]))
-        --len;
-    while (begin < len && (line[begin] == ' ' || line[begin] == '\t'))
-        ++begin;
-    if (begin == len)
-        return GX_OK;
-    if (!is_utf8(line + begin, len - begin))
-        return gx_fail(err, GX_EINPUT, "%s:%zu: the stop word is not UTF-8; convert the file, with iconv for example",
-                       path, line_no);
-    char *low = malloc(3 * (len - begin) + 4);
-    const size_t n = !low            ? 0
-                     : an->lowercase ? lowercase_utf8(low, line + begin, len - begin)
-                                     : (memcpy(low, line + begin, len - begin), len - begin);
-    const bool ok = low && add_stop_word(an, low, n);
-    free(low);
-    return ok ? GX_OK : gx_fail(err, GX_ENOMEM, "out of memory while reading the stop word file %s", path);
-}
+static bool is_no_word(const gx_analyzer *an, const char *token, size_t len);
+static size_t lower_token(gx_analysis *a, const char *token, size_t len);
+static size_t cut_word(const gx_analyzer *an, const char *token, size_t len, char *word, size_t n);
 
-static gx_status read_stop_words(gx_analyzer *an, const char *path, gx_error *err)
+/* What analysis, but for the stemmer, makes of a line of a stop word file; a gx_stop_word_fn. */
+static gx_status make_stop_word(void *user, const char *line, size_t len, const char **word, size_t *n,
+                                gx_stop_word_kind *kind)
 {
-    gx_status st = GX_OK;
-    char *line = NULL;
-    size_t cap = 0, line_no = 0;
-    ssize_t n;
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return gx_fail(err, gx_status_of_errno(errno),
-                       "cannot open the stop word file %s: %s; stop words are \"none\", \"lucene\" or a file with a "
-                       "word a line",
-                       path, strerror(errno));
-    while (st == GX_OK && (errno = 0, n = getline(&line, &cap, f)) >= 0)
-        st = read_stop_word(an, line, (size_t)n, path, ++line_no, err);
-    if (st == GX_OK && errno == ENOMEM) /* which sets no error on the stream */
-        st = gx_fail(err, GX_ENOMEM, "out of memory while reading the stop word file %s", path);
-    else if (st == GX_OK && ferror(f))
-        st = gx_fail(err, GX_EIO, "cannot read the stop word file %s: %s", path, strerror(errno));
-    free(line);
-    fclose(f);
-    return st;
+    gx_analysis *a = user;
+    gx_tokens t;
+    char *p = gx_analysis_buffer(a, len);
+    *word = NULL;
+    if (!p)
+        return GX_ENOMEM;
+    memcpy(p, line, len);
+    const gx_status st = gx_analysis_tokenize(a, len, &t);
+    if (st != GX_OK || t.n != 1)
+        return st;
+    const char *const token = t.bytes + t.ranges[0].begin;
+    size_t begin = t.ranges[0].begin, end = t.ranges[0].end;
+    const size_t token_len = end - begin;
+    gx_analysis_range(a, &begin, &end);
+    if (token_len > a->an->max_token_bytes || is_no_word(a->an, token, token_len))
+        return GX_OK;
+    const size_t whole = lower_token(a, token, token_len);
+    *n = cut_word(a->an, token, token_len, a->term, whole);
+    *word = a->term;
+    *kind = begin > 0 || end < len ? GX_STOP_WORD_OTHER : *n == whole ? GX_STOP_WORD_SAME : GX_STOP_WORD_CUT;
+    return GX_OK;
 }
 
 static gx_status choose_stop_words(gx_analyzer *an, const char *name, gx_error *err)
 {
+    gx_analysis *a;
     if (strcmp(name, "none") == 0)
         return GX_OK;
-    if (strcmp(name, "lucene") != 0)
-        return read_stop_words(an, name, err);
+    if (strcmp(name, "lucene") != 0) {
+        gx_status st = gx_analysis_open(&a, an, err);
+        if (st != GX_OK)
+            return st;
+        st = gx_stop_words_read(&an->stops, name, an->mode == GX_TOKENIZER_SPACES, make_stop_word, a, err);
+        gx_analysis_close(a);
+        return st;
+    }
     for (size_t i = 0; i < sizeof lucene_stop_words / sizeof *lucene_stop_words; ++i)
         if (!add_stop_word(an, lucene_stop_words[i], strlen(lucene_stop_words[i])))
             return gx_fail(err, GX_ENOMEM, "out of memory for stop words");
@@ -246,6 +167,26 @@ static gx_status choose_stemmer(gx_analyzer *an, const char *name, gx_error *err
     return an->stemmer ? GX_OK : gx_fail(err, GX_ENOMEM, "out of memory for an analyzer");
 }
 
+static bool is_snowball(const gx_analyzer *an)
+{
+    return strcmp(an->stemmer, "none") != 0 && strcmp(an->stemmer, "porter") != 0;
+}
+
+/* Choose the rules that analyzers made today have, and those of earlier versions lack: of emoji, but for "english",
+ * and of the stemmer's language. Record which stemmer and which Unicode will make the terms. */
+static gx_status choose_rules(gx_analyzer *an, bool english, gx_error *err)
+{
+    if (an->mode == GX_TOKENIZER_WORDS) {
+        an->emoji = !english;
+        an->language = gx_language_of_stemmer(an->stemmer);
+    }
+    if (an->emoji || an->fold)
+        snprintf(an->unicode, sizeof an->unicode, "%s", utf8proc_unicode_version());
+    if (is_snowball(an) && !gx_stemmer_print(an->stemmer, &an->print))
+        return gx_fail(err, GX_ENOMEM, "out of memory for the stemmer %s", an->stemmer);
+    return GX_OK;
+}
+
 static gx_analyzer *new_analyzer(void)
 {
     gx_analyzer *an = calloc(1, sizeof *an);
@@ -274,28 +215,69 @@ gx_status gx_analyzer_open(gx_analyzer **out, const gx_analyzer_options *opt, gx
     an->max_token_bytes = MAX_TOKEN_BYTES;
     gx_status st = choose_fold(an, opt && opt->fold ? opt->fold : "none", err);
     if (st == GX_OK)
-        st = choose_stemmer(an, opt && opt->stemmer ? opt->stemmer : english ? "porter" : "none", err);
+        st = choose_stemmer(an,
+                            opt && opt->stemmer ? gx_stemmer_full_name(opt->stemmer)
+                            : english           ? "porter"
+                                                : "none",
+                            err);
+    if (st == GX_OK)
+        st = choose_rules(an, english, err);
     if (st == GX_OK)
         st = choose_stop_words(an, opt && opt->stopwords ? opt->stopwords : english ? "lucene" : "none", err);
     if (st != GX_OK) {
         gx_analyzer_close(an);
         return st;
     }
-    sort_stop_words(an);
+    gx_stop_words_sort(&an->stops);
     *out = an;
+    return GX_OK;
+}
+
+/* The rules of a description: "emoji", and a language's name. */
+static gx_status read_rules(gx_analyzer *an, json_t *rules, gx_error *err)
+{
+    size_t i;
+    json_t *rule;
+    if (rules && !json_is_array(rules))
+        return gx_fail(err, GX_ECORRUPT, "the analyzer's rules are not an array");
+    json_array_foreach(rules, i, rule)
+    {
+        const char *name = json_is_string(rule) ? json_string_value(rule) : "";
+        const gx_language language = gx_language_of_stemmer(name);
+        if (an->mode == GX_TOKENIZER_WORDS && strcmp(name, "emoji") == 0)
+            an->emoji = true;
+        else if (an->mode == GX_TOKENIZER_WORDS && language)
+            an->language = language;
+        else
+            return gx_fail(err, GX_EUSAGE, "no rule of an analyzer is called \"%.40s\"", name);
+    }
+    return GX_OK;
+}
+
+/* What the description says of the stemmer and of Unicode when the terms were made. */
+static gx_status read_record(gx_analyzer *an, const char *print, const char *unicode, gx_error *err)
+{
+    char *end = NULL;
+    if (print)
+        an->print = strtoull(print, &end, 16);
+    if (print && (!end || *end || strlen(print) != 16))
+        return gx_fail(err, GX_ECORRUPT, "the analyzer's stemmer_print is not 16 hexadecimal digits");
+    if (unicode)
+        snprintf(an->unicode, sizeof an->unicode, "%s", unicode);
     return GX_OK;
 }
 
 static gx_status from_json(gx_analyzer *an, json_t *root, gx_error *err)
 {
-    const char *tokenizer = NULL, *stemmer = NULL, *fold = "none";
+    const char *tokenizer = NULL, *stemmer = NULL, *fold = "none", *print = NULL, *unicode = NULL;
     int lowercase = 0, possessive = 0;
     json_int_t max_bytes = 0;
-    json_t *stops = NULL;
+    json_t *stops = NULL, *rules = NULL;
     json_error_t why;
-    if (json_unpack_ex(root, &why, 0, "{s:s, s:b, s:b, s:I, s:o, s:s, s?s}", "tokenizer", &tokenizer, "lowercase",
-                       &lowercase, "possessive", &possessive, "max_token_bytes", &max_bytes, "stopwords", &stops,
-                       "stemmer", &stemmer, "fold", &fold))
+    if (json_unpack_ex(root, &why, 0, "{s:s, s:b, s:b, s:I, s:o, s:s, s?s, s?o, s?s, s?s}", "tokenizer", &tokenizer,
+                       "lowercase", &lowercase, "possessive", &possessive, "max_token_bytes", &max_bytes, "stopwords",
+                       &stops, "stemmer", &stemmer, "fold", &fold, "rules", &rules, "stemmer_print", &print, "unicode",
+                       &unicode))
         return gx_fail(err, GX_ECORRUPT, "the analyzer's description is not understood: %s", why.text);
     const bool whitespace = strcmp(tokenizer, "whitespace") == 0;
     if (!whitespace && strcmp(tokenizer, "word") != 0)
@@ -309,7 +291,11 @@ static gx_status from_json(gx_analyzer *an, json_t *root, gx_error *err)
     an->lowercase = lowercase;
     an->possessive = possessive;
     an->max_token_bytes = (uint32_t)max_bytes;
-    const gx_status st = choose_fold(an, fold, err);
+    gx_status st = choose_fold(an, fold, err);
+    if (st == GX_OK)
+        st = read_rules(an, rules, err);
+    if (st == GX_OK)
+        st = read_record(an, print, unicode, err);
     if (st != GX_OK)
         return st;
     size_t i;
@@ -321,7 +307,7 @@ static gx_status from_json(gx_analyzer *an, json_t *root, gx_error *err)
         if (!add_stop_word(an, json_string_value(word), json_string_length(word)))
             return gx_fail(err, GX_ENOMEM, "out of memory for stop words");
     }
-    sort_stop_words(an);
+    gx_stop_words_sort(&an->stops);
     return choose_stemmer(an, stemmer, err);
 }
 
@@ -352,34 +338,93 @@ void gx_analyzer_close(gx_analyzer *an)
     for (unsigned i = 0; i < POOL_SIZE; ++i)
         gx_analysis_close(atomic_load(&an->pool[i].idle));
     free(an->pool);
-    for (size_t i = 0; i < an->n_stops; ++i)
-        free(an->stops[i].bytes);
-    free(an->stops);
+    gx_stop_words_free(&an->stops);
     free(an->stemmer);
     free(an);
 }
 
-char *gx_analyzer_json(const gx_analyzer *an)
+/* Add the members that descriptions do not always have. With `record` false, those are left out that say nothing of
+ * what analysis does. */
+static bool add_optional(const gx_analyzer *an, bool record, json_t *root)
+{
+    char print[24];
+    bool ok = !an->fold || json_object_set_new(root, "fold", json_string("unicode")) == 0;
+    if (an->emoji || an->language) {
+        json_t *rules = json_array();
+        if (an->emoji)
+            ok = json_array_append_new(rules, json_string("emoji")) == 0 && ok;
+        if (an->language)
+            ok = json_array_append_new(rules, json_string(gx_language_name(an->language))) == 0 && ok;
+        ok = json_object_set_new(root, "rules", rules) == 0 && ok;
+    }
+    snprintf(print, sizeof print, "%016llx", (unsigned long long)an->print);
+    if (record && an->print)
+        ok = json_object_set_new(root, "stemmer_print", json_string(print)) == 0 && ok;
+    if (record && *an->unicode)
+        ok = json_object_set_new(root, "unicode", json_string(an->unicode)) == 0 && ok;
+    return ok;
+}
+
+static char *describe(const gx_analyzer *an, bool record)
 {
     char *text = NULL;
     json_t *stops = json_array();
     bool ok = stops;
-    for (size_t i = 0; ok && i < an->n_stops; ++i)
-        ok = json_array_append_new(stops, json_stringn(an->stops[i].bytes, an->stops[i].len)) == 0;
+    for (size_t i = 0; ok && i < an->stops.n; ++i)
+        ok = json_array_append_new(stops, json_stringn(an->stops.words[i].bytes, an->stops.words[i].len)) == 0;
     json_t *root = ok ? json_pack("{s:s, s:b, s:b, s:I, s:O, s:s}", "tokenizer",
                                   an->mode == GX_TOKENIZER_SPACES ? "whitespace" : "word", "lowercase", an->lowercase,
                                   "possessive", an->possessive, "max_token_bytes", (json_int_t)an->max_token_bytes,
                                   "stopwords", stops, "stemmer", an->stemmer)
                       : NULL;
-    if (root && an->fold && json_object_set_new(root, "fold", json_string("unicode"))) {
-        json_decref(root);
-        root = NULL;
-    }
-    if (root)
+    if (root && add_optional(an, record, root))
         text = gx_json_dump(root, JSON_COMPACT);
     json_decref(root);
     json_decref(stops);
     return text;
+}
+
+char *gx_analyzer_json(const gx_analyzer *an)
+{
+    return describe(an, true);
+}
+
+gx_status gx_analyzers_agree(const gx_analyzer *a, const gx_analyzer *b, gx_analyzers_differ *how)
+{
+    char *x = describe(a, false), *y = describe(b, false);
+    const bool read = x && y, same = read && strcmp(x, y) == 0;
+    free(x);
+    free(y);
+    *how = !same                                          ? GX_ANALYZERS_OTHER
+           : a->print && b->print && a->print != b->print ? GX_ANALYZERS_STEMMER
+                                                          : GX_ANALYZERS_SAME;
+    return read ? GX_OK : GX_ENOMEM;
+}
+
+bool gx_analyzer_is_recorded(const gx_analyzer *an)
+{
+    return an->print || *an->unicode;
+}
+
+gx_analysis_change gx_analyzer_change(const gx_analyzer *an, gx_error *what)
+{
+    uint64_t print = 0;
+    gx_clear_error(what);
+    if (an->print && gx_stemmer_print(an->stemmer, &print) && print != an->print) {
+        gx_fail(what, GX_EUSAGE,
+                "its terms were made by another version of the stemmer %s than this program has: words whose stems "
+                "differ are not found; build it anew",
+                an->stemmer);
+        return GX_ANALYSIS_STEMMER;
+    }
+    if (*an->unicode && strcmp(an->unicode, utf8proc_unicode_version()) != 0) {
+        gx_fail(what, GX_EUSAGE,
+                "its terms were made with Unicode %s, and this program has %s: words with characters that are new in "
+                "one of them may not be found",
+                an->unicode, utf8proc_unicode_version());
+        return GX_ANALYSIS_UNICODE;
+    }
+    return GX_ANALYSIS_SAME;
 }
 
 /* ---- workspaces ---- */
@@ -391,6 +436,8 @@ gx_status gx_analysis_open(gx_analysis **out, const gx_analyzer *an, gx_error *e
     if (!a)
         goto fail;
     a->an = an;
+    a->tokenizer.emoji = an->emoji;
+    a->fold = (gx_fold){.emoji = an->emoji, .turkish = an->language == GX_LANGUAGE_TURKISH};
     a->porter = strcmp(an->stemmer, "porter") == 0;
     if (!a->porter && strcmp(an->stemmer, "none") != 0 && !(a->snowball = sb_stemmer_new(an->stemmer, "UTF_8")))
         goto fail;
@@ -433,6 +480,8 @@ static bool all_ascii(const char *p, size_t len)
 static size_t fold_buffer(gx_analysis *a, size_t len)
 {
     a->folded = !all_ascii(a->tokenizer.bytes, len); /* the tokenizer folds ASCII: by lower case */
+    if (a->an->language == GX_LANGUAGE_TURKISH)
+        a->folded |= memchr(a->tokenizer.bytes, 'I', len) != NULL;
     if (!a->folded)
         return len;
     if (!gx_fold_text(&a->fold, a->tokenizer.bytes, len))
@@ -451,7 +500,9 @@ gx_status gx_analysis_tokenize(gx_analysis *a, size_t len, gx_tokens *out)
     const uint64_t replaced = s->replaced;
     if (a->an->fold && (len = fold_buffer(a, len)) == SIZE_MAX)
         return GX_ENOMEM;
-    if (!gx_tokenize(s, a->an->mode, a->an->lowercase || a->an->fold, len))
+    /* Turkish has two letters I, which gx_analysis_term tells apart */
+    const bool lower = (a->an->lowercase || a->an->fold) && a->an->language != GX_LANGUAGE_TURKISH;
+    if (!gx_tokenize(s, a->an->mode, lower, len))
         return GX_ENOMEM;
     *out = (gx_tokens){s->bytes, s->tokens, s->n, (uint32_t)(s->replaced - replaced)};
     if (a->folded)
@@ -502,19 +553,41 @@ static size_t without_possessive(const char *p, size_t len)
     return len;
 }
 
+/* Whether the token is none that can be a term: it has nothing but underscores or connectors. */
+static bool is_no_word(const gx_analyzer *an, const char *token, size_t len)
+{
+    return an->mode == GX_TOKENIZER_WORDS && (an->fold ? only_connectors : only_underscores)(token, len);
+}
+
+/* Write the token in lower case, if the analyzer has that, to a->term. Returns its length. */
+static size_t lower_token(gx_analysis *a, const char *token, size_t len)
+{
+    const gx_analyzer *an = a->an;
+    if (an->language == GX_LANGUAGE_TURKISH)
+        return gx_lowercase_turkish(a->term, token, len);
+    if (an->lowercase && !an->fold && !all_ascii(token, len)) /* the tokenizer has already lowered ASCII */
+        return gx_lowercase_utf8(a->term, token, len);
+    memcpy(a->term, token, len);
+    return len;
+}
+
+/* Cut off what is no part of the word[n] that lower_token has made of the token. Returns its length. */
+static size_t cut_word(const gx_analyzer *an, const char *token, size_t len, char *word, size_t n)
+{
+    if (an->possessive)
+        n -= len - without_possessive(token, len);
+    return an->language ? gx_language_cut(an->language, word, n) : n;
+}
+
 gx_token_kind gx_analysis_term(gx_analysis *a, const char *token, size_t len, const char **term, size_t *term_len)
 {
     const gx_analyzer *an = a->an;
     if (len > an->max_token_bytes)
         return GX_TOKEN_TOO_LONG;
-    if (an->mode == GX_TOKENIZER_WORDS && (an->fold ? only_connectors : only_underscores)(token, len))
+    if (is_no_word(an, token, len))
         return GX_TOKEN_STOPPED;
-    size_t n = an->possessive ? without_possessive(token, len) : len;
-    if (!an->lowercase || an->fold || all_ascii(token, n)) /* the tokenizer has already lowered ASCII */
-        memcpy(a->term, token, n);
-    else
-        n = lowercase_utf8(a->term, token, n);
-    if (n == 0 || is_stop_word(an, a->term, n))
+    size_t n = cut_word(an, token, len, a->term, lower_token(a, token, len));
+    if (n == 0 || gx_stop_words_has(&an->stops, a->term, n))
         return GX_TOKEN_STOPPED;
     *term = a->term;
     if (a->porter) {

@@ -1,6 +1,6 @@
 /* analyzer.h: turn text into terms. The builder and queries use the same analyzer.
  *
- *   bytes -> folded -> tokens -> possessive removed -> lower case -> stop words dropped -> stemmed
+ *   bytes -> folded -> tokens -> possessive, elision removed -> lower case -> stop words dropped -> stemmed
  *       \____/    \____/    \_____________________________________________________________________/
  *       fold.h  tokenizer.h   gx_analysis_term, a function of one token alone, gives the term. A
  *                             builder calls it once for each different token.
@@ -16,6 +16,13 @@
  *                      Snowball stemmer, of which "english" is Porter2
  *   "fold"             "unicode" (fold.h), or missing: text is not folded. What is folded is in
  *                      lower case, and tokens of nothing but connectors (U+203F, ...) are no terms
+ *   "rules"            rules that older descriptions lack, or missing: none. "emoji": emoji below U+1F000 are words
+ *                      (emoji.h), which "english" leaves out; "french", "italian", "catalan", "turkish": language.h
+ *   "stemmer_print"    16 hexadecimal digits: the fingerprint of the Snowball stemmer that made the terms
+ *                      (stemmer_print.h), or missing: it is not known
+ *   "unicode"          Unicode's version when the terms were made, where a fold or the rule "emoji" depends on it
+ *
+ * A program that does not know the last three ignores them: it answers, but lacks the rules.
  */
 #ifndef GX_INDEX_ANALYSIS_ANALYZER_H
 #define GX_INDEX_ANALYSIS_ANALYZER_H
@@ -45,6 +52,20 @@ void gx_analyzer_close(gx_analyzer *an);
 
 /* The description as NUL-terminated JSON, which the caller frees. NULL: out of memory. */
 char *gx_analyzer_json(const gx_analyzer *an);
+
+typedef enum gx_analyzers_differ {
+    GX_ANALYZERS_SAME,
+    GX_ANALYZERS_OTHER,  /* they make other terms: another stemmer, other stop words, ... */
+    GX_ANALYZERS_STEMMER /* the stemmer is that of another version */
+} gx_analyzers_differ;
+
+/* Do two descriptions make the same terms? What one of them has not recorded is the same. GX_ENOMEM. */
+gx_status gx_analyzers_agree(const gx_analyzer *a, const gx_analyzer *b, gx_analyzers_differ *how);
+
+bool gx_analyzer_is_recorded(const gx_analyzer *an); /* does it tell what made the terms? */
+
+/* Is what was recorded when the terms were made as in this program? *what tells the difference. */
+gx_analysis_change gx_analyzer_change(const gx_analyzer *an, gx_error *what);
 
 /* Receives a term; its bytes live until the function returns. [begin, end) is the token's byte
  * range in the text, for snippets; with a fold, tokens made of one character share its bytes.

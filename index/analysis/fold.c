@@ -4,6 +4,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "index/analysis/emoji.h"
+
 /* Text is folded in units: a character and the marks, vowels of Hangul and ignorable characters
  * that follow it. No two units compose. A longer row of marks, which no language writes, is cut. */
 #define UNIT_CHARS 32u
@@ -12,7 +14,7 @@
 
 #define DECOMPOSE (UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT | UTF8PROC_IGNORE)
 
-enum { ZERO_WIDTH_SPACE = 0x200B, REPLACEMENT = 0xFFFD };
+enum { DOTLESS_I = 0x131, ZERO_WIDTH_SPACE = 0x200B, KEY = 0x20E3, SELECTOR = 0xFE0F };
 
 static bool within(utf8proc_int32_t c, utf8proc_int32_t first, utf8proc_int32_t last)
 {
@@ -65,7 +67,7 @@ static utf8proc_int32_t char_at(const char *text, size_t len, size_t at, size_t 
 }
 
 /* Fold a unit of UTF-8; the characters go to out. Returns their number. */
-static size_t fold_unit(const char *text, size_t len,
+static size_t fold_unit(const char *text, size_t len, bool turkish,
                         utf8proc_int32_t out[static UNIT_CHARS * MAX_DECOMPOSED * MAX_CASE_FOLDED])
 {
     utf8proc_int32_t parts[UNIT_CHARS * MAX_DECOMPOSED];
@@ -76,6 +78,8 @@ static size_t fold_unit(const char *text, size_t len,
         int boundary = 0;
         if (parts[i] == 0x2019 || parts[i] == 0x02BC)
             out[n++] = '\'';
+        else if (turkish && parts[i] == 'I' && (i + 1 == n_parts || !is_diacritic(parts[i + 1])))
+            out[n++] = DOTLESS_I;
         else if (!is_diacritic(parts[i]))
             n += utf8proc_decompose_char(parts[i], out + n, MAX_DECOMPOSED, DECOMPOSE | UTF8PROC_CASEFOLD, &boundary);
     }
@@ -134,12 +138,29 @@ static bool put_ascii(gx_fold *f, const char *text, size_t begin, size_t end)
     return true;
 }
 
+/* Add the marks to the one folded character of a unit that make an emoji of it. Returns the number of characters. */
+static size_t mark_emoji(const char *text, size_t len, utf8proc_int32_t *out)
+{
+    size_t n;
+    const utf8proc_int32_t c = char_at(text, len, 0, &n);
+    if (c != out[0])
+        return 1;
+    const bool key = (c == '#' || c == '*' || within(c, '0', '9')) && gx_emoji_key_marks(text + n, len - n);
+    if (!key && (gx_emoji_of(c) != GX_EMOJI_TEXT || !gx_emoji_is_marked(text + n, len - n)))
+        return 1;
+    out[1] = SELECTOR;
+    out[2] = KEY;
+    return key ? 3 : 2;
+}
+
 static bool put_unit(gx_fold *f, const char *text, size_t begin, size_t end)
 {
     utf8proc_int32_t out[UNIT_CHARS * MAX_DECOMPOSED * MAX_CASE_FOLDED];
     char bytes[4 * UNIT_CHARS * MAX_DECOMPOSED * MAX_CASE_FOLDED];
     size_t n = 0;
-    const size_t n_out = fold_unit(text + begin, end - begin, out);
+    size_t n_out = fold_unit(text + begin, end - begin, f->turkish, out);
+    if (f->emoji && n_out == 1)
+        n_out = mark_emoji(text + begin, end - begin, out);
     for (size_t i = 0; i < n_out; ++i)
         n += (size_t)utf8proc_encode_char(out[i], (utf8proc_uint8_t *)bytes + n);
     return put(f, bytes, n, begin, end, n_out == 1 && n == end - begin && memcmp(bytes, text + begin, n) == 0);
@@ -150,7 +171,7 @@ bool gx_fold_text(gx_fold *f, const char *text, size_t len)
     f->n = f->n_chunks = f->replaced = 0;
     for (size_t at = 0, n; at < len;) {
         size_t end = at;
-        while (end < len && (unsigned char)text[end] < 0x80)
+        while (end < len && (unsigned char)text[end] < 0x80 && !(f->turkish && text[end] == 'I'))
             ++end;
         if (end > at && end < len)
             --end; /* the last may have marks */

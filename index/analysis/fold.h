@@ -12,6 +12,9 @@
  *   apostrophe   U+2019 and U+02BC become '
  *   not UTF-8    each byte becomes U+FFFD and is counted
  *
+ * If the owner asks for it, a sign of text that U+FE0F or a joiner makes an emoji (emoji.h) is followed by U+FE0F, and
+ * a key by U+FE0F U+20E3; and I without a mark is dotless i, as in Turkish.
+ *
  * Folding a folded text changes nothing. The fold remembers where its bytes come from. */
 #ifndef GX_INDEX_ANALYSIS_FOLD_H
 #define GX_INDEX_ANALYSIS_FOLD_H
@@ -32,7 +35,8 @@ typedef struct gx_fold {
     size_t n, max;
     gx_fold_chunk *chunks; /* [n_chunks] */
     uint32_t n_chunks, max_chunks;
-    uint32_t replaced; /* bytes of the text that are not UTF-8 */
+    uint32_t replaced;   /* bytes of the text that are not UTF-8 */
+    bool emoji, turkish; /* set by the owner */
 } gx_fold;
 
 /* Fold text[len], len < 2^31. false: no memory, or the folded text takes 2^31 bytes or more. */

@@ -7,6 +7,8 @@
 #include <immintrin.h>
 #endif
 
+#include "index/analysis/emoji.h"
+
 char *gx_tokenizer_buffer(gx_tokenizer *s, size_t len)
 {
     if (len > s->max_bytes || !s->bytes) {
@@ -410,6 +412,12 @@ static word_break break_class(utf8proc_int32_t c)
     }
 }
 
+static bool is_emoji(utf8proc_int32_t c, const char *behind, size_t n)
+{
+    const gx_emoji kind = gx_emoji_of(c);
+    return kind == GX_EMOJI_PRESENTED || (kind == GX_EMOJI_TEXT && gx_emoji_is_marked(behind, n));
+}
+
 /* The class of the character at *at. Moves *at behind it. */
 static word_break next_break_class(gx_tokenizer *s, uint32_t *at, uint32_t end, bool count)
 {
@@ -429,7 +437,8 @@ static word_break next_break_class(gx_tokenizer *s, uint32_t *at, uint32_t end, 
         return OTHER;
     }
     *at += (uint32_t)n;
-    return break_class(c);
+    const word_break class = break_class(c);
+    return class == OTHER && s->emoji && is_emoji(c, s->bytes + *at, end - *at) ? IDEOGRAPHIC : class;
 }
 
 static word_break peek_break_class(gx_tokenizer *s, uint32_t at, uint32_t end)
@@ -488,14 +497,36 @@ static bool is_mid(word_break c)
     return c >= MID_LETTER && c <= DOUBLE_QUOTE;
 }
 
+/* A key, such as # U+FE0F U+20E3, which begins at bytes[at] or, where the run begins with its marks, one byte before. */
+static bool find_key(const gx_tokenizer *s, uint32_t at, uint32_t begin, uint32_t end, gx_token *key)
+{
+    const char c = s->bytes[at], before = at == begin && at > 0 ? s->bytes[at - 1] : 0;
+    const bool outside = before == '#' || before == '*';
+    if (!outside && !is_digit((unsigned char)c))
+        return false;
+    const uint32_t marks = at + !outside;
+    const size_t n = gx_emoji_key_marks(s->bytes + marks, end - marks);
+    *key = (gx_token){marks - 1, marks + (uint32_t)n};
+    return n > 0;
+}
+
 /* Adds the words of bytes[at, end) to the tokens. */
 static bool tokenize_non_ascii_run(gx_tokenizer *s, uint32_t at, uint32_t end)
 {
     if (!reserve_tokens(s, (uint64_t)s->n + (end - at)))
         return false;
+    const uint32_t begin = at;
+    gx_token key;
     word_break last = OTHER; /* class of the open word's last character */
     bool open = false;
     while (at < end) {
+        if (s->emoji && find_key(s, at, begin, end, &key)) {
+            s->n += open;
+            s->tokens[s->n++] = key;
+            at = key.end;
+            open = false;
+            continue;
+        }
         const uint32_t from = at;
         const word_break c = next_break_class(s, &at, end, true);
         if (c == EXTEND) {

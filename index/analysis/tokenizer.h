@@ -13,6 +13,7 @@
  *   Katakana                             a run is a word
  *   Thai, Lao, Khmer, Myanmar            a run is a word
  *   pictographs from U+1F000             each is a word
+ *   other emoji, if the caller asks      each is a word: see emoji.h; keys such as 1 U+FE0F U+20E3 are emoji
  *   a byte that is not UTF-8             separates words, as U+FFFD does, and is counted
  *   every other character                separates words
  *
@@ -41,6 +42,7 @@ typedef struct gx_tokenizer {
     size_t max_bytes;
     gx_token *tokens; /* [n] */
     uint32_t n, max_tokens;
+    bool emoji;        /* set by the caller */
     uint64_t replaced; /* bytes that were not UTF-8, over all calls of gx_tokenize */
     gx_token *runs;    /* [max_runs] scratch */
     uint32_t max_runs;

@@ -20,6 +20,10 @@
 /* A copy of the analyzer, which the caller may close before it closes the copy. */
 static gx_status copy_analyzer(gx_builder *b, const gx_analyzer *like, gx_error *err)
 {
+    if (gx_analyzer_change(like, err) == GX_ANALYSIS_STEMMER)
+        return gx_fail(err, GX_EUSAGE,
+                       "documents cannot be added: the terms of the index were made by another version of the stemmer "
+                       "than this program has; build it anew");
     char *json = gx_analyzer_json(like);
     const gx_status st =
         json ? gx_analyzer_open_json(&b->analyzer, json, strlen(json), err) : gx_doc_indexer_no_memory(err);

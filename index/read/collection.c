@@ -55,13 +55,13 @@ static bool same_attributes(const gx_index *a, const gx_index *b)
 
 gx_status gx_parts_agree(const gx_index *a, const gx_index *b, gx_error *err)
 {
-    char *x = gx_analyzer_json(a->analyzer), *y = gx_analyzer_json(b->analyzer);
-    const bool read = x && y, same = read && strcmp(x, y) == 0;
-    free(x);
-    free(y);
-    if (!read)
+    gx_analyzers_differ how;
+    if (gx_analyzers_agree(a->analyzer, b->analyzer, &how) != GX_OK)
         return gx_fail(err, GX_ENOMEM, "out of memory");
-    if (!same)
+    if (how == GX_ANALYZERS_STEMMER)
+        return gx_fail(err, GX_EUSAGE, "the terms of %s were made by another version of the stemmer than those of %s",
+                       b->path, a->path);
+    if (how != GX_ANALYZERS_SAME)
         return gx_fail(err, GX_EUSAGE,
                        "%s makes terms of text in another way than %s: another analyzer, stemmer, stop words or fold",
                        b->path, a->path);

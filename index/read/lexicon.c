@@ -162,6 +162,15 @@ gx_status gx_index_analyze(const gx_index *ix, const char *text, size_t len, gx_
     return analyze(ix->analyzer, text, len, out, n, err);
 }
 
+gx_analysis_change gx_index_analysis_change(const gx_index *ix, gx_error *what)
+{
+    gx_error none;
+    const gx_analyzer *an = ix->analyzer;
+    for (uint32_t i = 0; ix->parts && i < ix->parts->n && !gx_analyzer_is_recorded(an); ++i)
+        an = ix->parts->parts[i].ix->analyzer; /* the first parts may be of an earlier version */
+    return gx_analyzer_change(an, what ? what : &none);
+}
+
 gx_status gx_analyze_text(const char *analyzer, const char *stemmer, const char *stopwords, const char *fold,
                           const char *text, size_t len, gx_text_term **out, size_t *n, gx_error *err)
 {

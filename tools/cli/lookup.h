@@ -15,12 +15,26 @@ static inline bool lookup_json(const cli_args *a)
     return cli_choice(a, "format") == 1;
 }
 
+/* Tell if this program analyses text in another way than the one that built the index. */
+static inline void lookup_tell_analysis(const gx_index *ix, const char *path)
+{
+    gx_error what;
+    const gx_analysis_change change = gx_index_analysis_change(ix, &what);
+    if (change == GX_ANALYSIS_STEMMER)
+        cli_warn("%s: %s", path, what.text);
+    else if (change == GX_ANALYSIS_UNICODE)
+        cli_note("%s: %s", path, what.text);
+}
+
 /* Open the index at path, with its checksums verified. 0, or the exit code with the message
  * printed. */
 static inline int lookup_open(gx_index **out, const char *path)
 {
     gx_error err = {0};
-    return gx_index_open(out, path, NULL, &err) ? cli_fail_error(&err) : 0;
+    if (gx_index_open(out, path, NULL, &err))
+        return cli_fail_error(&err);
+    lookup_tell_analysis(*out, path);
+    return 0;
 }
 
 #endif

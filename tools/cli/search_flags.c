@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/cli/lookup.h"
 #include "tools/cli/progress.h"
 
 /* The option's value on the command line, or its default; NULL: there is none. -k is --top here. */
@@ -250,8 +251,10 @@ int cli_open_index(gx_index **out, const cli_args *a, const char *path)
     gx_error err = {0};
     options.check = levels[cli_choice(a, "check")];
     options.load = (gx_load)cli_choice(a, "load");
-    if (!gx_index_open(out, path, &options, &err))
+    if (!gx_index_open(out, path, &options, &err)) {
+        lookup_tell_analysis(*out, path);
         return 0;
+    }
     const char *what = err.status == GX_ECORRUPT ? what_it_is(path) : NULL;
     return what ? cli_fail(err.status, "%s is no index; it is %s", path, what) : cli_fail_error(&err);
 }

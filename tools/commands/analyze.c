@@ -97,8 +97,8 @@ static const cli_flag flags[] = {
      "a query finds nothing, or too much"},
     {"analyzer", 0, CLI_CHOICE, "english|simple|whitespace", "english",
      "how terms are made, without an index. `english`: words in lower case, without the possessive 's and without stop "
-     "words, cut to their stems; `simple`: words in lower case; `whitespace`: what stands between white space, "
-     "unchanged"},
+     "words, cut to their stems; emoji below U+1F000, such as U+2B50, are no words; `simple`: words in lower case, and "
+     "emoji; `whitespace`: what stands between white space, unchanged"},
     CLI_WORD_FLAGS,
     {"fold", 0, CLI_CHOICE, "none|unicode", "none",
      "`unicode`: first make one spelling of those that Unicode has for a word: without accents, ligatures, full-width "

@@ -3,6 +3,7 @@
 
 #include "engine/api/gpuidx_advanced.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/lookup.h"
 #include "tools/cli/output.h"
 
 #define LEVELS "header|structure|checksum|full" /* as gx_check counts them */
@@ -19,6 +20,18 @@ static void print_json(const char *path, const char *level, gx_status st, const 
     puts("}");
 }
 
+/* An index without damage may have been built with another stemmer. */
+static void tell_analysis(const char *path)
+{
+    gx_index *ix;
+    gx_index_options options = GX_INDEX_OPTIONS;
+    options.check = GX_CHECK_STRUCTURE;
+    if (gx_index_open(&ix, path, &options, NULL))
+        return;
+    lookup_tell_analysis(ix, path);
+    gx_index_close(ix);
+}
+
 static int run(const cli_args *a)
 {
     int worst = 0;
@@ -32,6 +45,8 @@ static int run(const cli_args *a)
             cli_fail_error(&err);
         else
             printf("%s: no damage found (%s)\n", path, level);
+        if (st == GX_OK && cli_choice(a, "level") >= GX_CHECK_STRUCTURE)
+            tell_analysis(path);
         const int code = st == GX_ECORRUPT ? 1 : gx_status_exit(st); /* damage is what was asked for */
         if (code > worst)
             worst = code;

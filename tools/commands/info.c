@@ -6,6 +6,7 @@
 
 #include "engine/api/gpuidx_advanced.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/lookup.h"
 #include "tools/cli/output.h"
 #include "tools/cli/progress.h"
 
@@ -137,6 +138,9 @@ static bool print_analyzer(json_t *analyzer)
         printf("%s stop word%s left out", show_count(n_stops), n_stops == 1 ? "" : "s");
     if (json_object_get(analyzer, "fold"))
         printf("; folded (%s)", json_string_value(json_object_get(analyzer, "fold")));
+    const json_t *rules = json_object_get(analyzer, "rules");
+    for (size_t i = 0; i < json_array_size(rules); ++i)
+        printf("%s%s", i ? ", " : "; rules: ", json_string_value(json_array_get(rules, i)));
     putchar('\n');
     return true;
 }
@@ -337,6 +341,7 @@ static int run(const cli_args *a)
     options.check = GX_CHECK_STRUCTURE;
     if (gx_index_open(&ix, a->argv[0], &options, &err))
         return cli_fail_error(&err);
+    lookup_tell_analysis(ix, a->argv[0]);
     if (!(sizes = malloc(sizeof *sizes))) {
         code = cli_fail(GX_ENOMEM, "%s: no memory for its description", a->argv[0]);
     } else {

@@ -10,6 +10,7 @@ import math
 import os
 import threading
 import time
+import warnings
 import weakref
 from typing import (Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple,
                     Union)
@@ -338,6 +339,8 @@ class Index:
                 whole(self._arguments[what], what, 0, UINT64_MAX)
         err, out = new_error(), ffi.new("gx_index **")
         _check(lib.gx_index_open(out, path_bytes(self.path), self._file_options(), err), err)
+        if lib.gx_index_analysis_change(out[0], err) != lib.GX_ANALYSIS_SAME:
+            warnings.warn("%s: %s" % (self.path, ffi.string(err.text).decode("utf-8", "replace")), RuntimeWarning, 2)
         self._take(out[0])
 
     def _begin(self, path: str, arguments: Dict[str, Any]) -> None:

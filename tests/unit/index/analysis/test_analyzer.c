@@ -4,9 +4,13 @@
 #include <libstemmer.h>
 #include <pthread.h>
 #include <unistd.h>
+#include <utf8proc.h>
 
 #include "engine/random.h"
+#include "index/analysis/emoji.h"
+#include "index/analysis/language.h"
 #include "index/analysis/porter.h"
+#include "index/analysis/stemmer_print.h"
 #include "index/analysis/tokenizer.h"
 #include "tests/support/test.h"
 
@@ -449,6 +453,163 @@ static void stop_words_come_from_a_file(void **state)
     assert_int_equal(gx_analyzer_open(&an, &(gx_analyzer_options){.stopwords = path}, &err), GX_ENOTFOUND);
 }
 
+static size_t count_terms(const gx_analyzer *an, const char *text)
+{
+    stream s = {0};
+    assert_int_equal(gx_analyze(an, text, strlen(text), take_term, &s), GX_OK);
+    free(s.text);
+    return s.n;
+}
+
+static void every_emoji_is_a_term_between_words(void **state)
+{
+    (void)state;
+    gx_analyzer *simple = open_as("simple", NULL, NULL), *english = open_as("english", NULL, NULL), *folded;
+    const gx_analyzer_options options = {.name = "simple", .fold = "unicode"};
+    assert_int_equal(gx_analyzer_open(&folded, &options, NULL), GX_OK);
+    unsigned n_presented = 0, n_text = 0;
+    for (int32_t c = 0x80; c < 0x1FB00; ++c) {
+        const gx_emoji kind = gx_emoji_of(c);
+        char text[32] = "ox ";
+        utf8proc_uint8_t *end = (utf8proc_uint8_t *)text + 3;
+        end += c >= 0x1F3FB && c <= 0x1F3FF ? 0 : utf8proc_encode_char(c, end); /* but for skin tones */
+        if (!kind || end == (utf8proc_uint8_t *)text + 3)
+            continue;
+        n_presented += kind == GX_EMOJI_PRESENTED && c < 0x1F000;
+        n_text += kind == GX_EMOJI_TEXT;
+        strcpy((char *)end, " fox");
+        const bool word = c == 0x2139 || c == 0x24C2; /* letters, in any case */
+        assert_int_equal(count_terms(simple, text), kind == GX_EMOJI_PRESENTED || word ? 3 : 2);
+        if (kind == GX_EMOJI_PRESENTED && c < 0x1F000)
+            assert_int_equal(count_terms(english, text), 2);
+        strcpy((char *)end, "\xEF\xB8\x8F"
+                            "fox");
+        assert_int_equal(count_terms(simple, text), word ? 2 : 3);
+        const bool other = c == 0x203C || c == 0x2049; /* which the fold makes !! and !? */
+        if (c < 0x1F000 && !word && !other && c != 0x2122)
+            assert_int_equal(count_terms(folded, text), 3);
+    }
+    assert_int_equal(n_presented, 60);
+    assert_int_equal(n_text, 110);
+    gx_analyzer_close(simple);
+    gx_analyzer_close(english);
+    gx_analyzer_close(folded);
+}
+
+static void keys_are_terms_even_of_signs(void **state)
+{
+    (void)state;
+    check("simple",
+          "x 1\xEF\xB8\x8F\xE2\x83\xA3"
+          "2\xE2\x83\xA3y",
+          "x|1\xEF\xB8\x8F\xE2\x83\xA3|2\xE2\x83\xA3|y|");
+    check("simple", "#\xEF\xB8\x8F\xE2\x83\xA3*\xE2\x83\xA3#", "#\xEF\xB8\x8F\xE2\x83\xA3|*\xE2\x83\xA3|");
+    check("simple",
+          "a#\xEF\xB8\x8F\xE2\x83\xA3"
+          "b",
+          "a|#\xEF\xB8\x8F\xE2\x83\xA3|b|");
+    check("simple", "\xEF\xB8\x8F\xE2\x83\xA3 \xE2\x83\xA3", "");
+    check("english", "1\xEF\xB8\x8F\xE2\x83\xA3 #\xEF\xB8\x8F\xE2\x83\xA3", "1\xEF\xB8\x8F\xE2\x83\xA3|");
+}
+
+static void elisions_are_cut_once_and_only_articles(void **state)
+{
+    (void)state;
+    static const struct {
+        gx_language language;
+        const char *word, *cut;
+    } words[] = {
+        {GX_LANGUAGE_FRENCH, "l'avion", "avion"},
+        {GX_LANGUAGE_FRENCH,
+         "jusqu\xCA\xBC"
+         "ici",
+         "ici"},
+        {GX_LANGUAGE_FRENCH, "aujourd'hui", NULL},
+        {GX_LANGUAGE_FRENCH, "d'l'eau", "l'eau"},
+        {GX_LANGUAGE_FRENCH, "l'", NULL},
+        {GX_LANGUAGE_FRENCH, "'avion", NULL},
+        {GX_LANGUAGE_ITALIAN, "sugl'altri", "altri"},
+        {GX_LANGUAGE_ITALIAN, "qu'elle", NULL},
+        {GX_LANGUAGE_CATALAN, "s'ha", "ha"},
+        {GX_LANGUAGE_CATALAN, "qu'elle", NULL},
+        {GX_LANGUAGE_TURKISH, "ankara'ya'", "ankara"},
+        {GX_LANGUAGE_TURKISH, "ankara", NULL},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; ++i) {
+        char text[32];
+        strcpy(text, words[i].word);
+        text[gx_language_cut(words[i].language, text, strlen(text))] = 0;
+        assert_string_equal(text, words[i].cut ? words[i].cut : words[i].word);
+    }
+}
+
+static void stemmers_have_fingerprints(void **state)
+{
+    (void)state;
+    uint64_t print, again, seen[64];
+    size_t n = 0;
+    for (const char **l = sb_stemmer_list(); *l && n < 64; ++l) {
+        assert_true(gx_stemmer_print(*l, &print));
+        assert_true(print != 0);
+        for (size_t i = 0; i < n; ++i)
+            assert_true(seen[i] != print);
+        seen[n++] = print;
+        assert_string_equal(gx_stemmer_full_name(*l), *l);
+    }
+    assert_true(gx_stemmer_print("german", &print) && gx_stemmer_print("de", &again));
+    assert_true(print == again);
+    assert_false(gx_stemmer_print("klingon", &print));
+}
+
+/* The description of an analyzer with these members behind the usual ones. */
+static gx_status open_described(gx_analyzer **an, const char *more, gx_error *err)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "{\"tokenizer\":\"word\",\"lowercase\":true,\"possessive\":false,\"max_token_bytes\":255,"
+             "\"stopwords\":[],\"stemmer\":\"french\"%s}",
+             more);
+    return gx_analyzer_open_json(an, text, strlen(text), err);
+}
+
+static void descriptions_without_rules_have_none(void **state)
+{
+    (void)state;
+    gx_analyzer *an, *now = open_as("simple", "fr", NULL), *english = open_as("english", NULL, NULL);
+    gx_analyzers_differ how;
+    gx_error err = {0};
+    assert_int_equal(open_described(&an, "", &err), GX_OK);
+    check_n(an, "l'avion \xE2\xAD\x90", 11, "l'avion|");
+    assert_false(gx_analyzer_is_recorded(an));
+    assert_int_equal(gx_analyzer_change(an, &err), GX_ANALYSIS_SAME);
+    assert_int_equal(gx_analyzers_agree(an, now, &how), GX_OK);
+    assert_int_equal(how, GX_ANALYZERS_OTHER);
+    gx_analyzer_close(an);
+    assert_int_equal(open_described(&an, ",\"rules\":[\"emoji\",\"french\"]", &err), GX_OK);
+    check_n(an, "l'avion \xE2\xAD\x90", 11, "avion|\xE2\xAD\x90|");
+    assert_int_equal(gx_analyzers_agree(an, now, &how), GX_OK);
+    assert_int_equal(how, GX_ANALYZERS_SAME); /* what one has not recorded is the same */
+    gx_analyzer_close(an);
+    assert_int_equal(
+        open_described(&an, ",\"rules\":[\"emoji\",\"french\"],\"stemmer_print\":\"00000000000000ff\"", &err), GX_OK);
+    assert_int_equal(gx_analyzer_change(an, &err), GX_ANALYSIS_STEMMER);
+    assert_non_null(strstr(err.text, "stemmer french"));
+    assert_int_equal(gx_analyzers_agree(an, now, &how), GX_OK);
+    assert_int_equal(how, GX_ANALYZERS_STEMMER);
+    gx_analyzer_close(an);
+    assert_int_equal(open_described(&an, ",\"unicode\":\"1.0.0\"", &err), GX_OK);
+    assert_int_equal(gx_analyzer_change(an, &err), GX_ANALYSIS_UNICODE);
+    gx_analyzer_close(an);
+    assert_int_equal(open_described(&an, ",\"rules\":[\"emoji\",\"klingon\"]", &err), GX_EUSAGE);
+    assert_int_equal(open_described(&an, ",\"rules\":\"emoji\"", &err), GX_ECORRUPT);
+    assert_int_equal(open_described(&an, ",\"stemmer_print\":\"xyz\"", &err), GX_ECORRUPT);
+    assert_int_equal(gx_analyzer_change(now, &err), GX_ANALYSIS_SAME);
+    assert_true(gx_analyzer_is_recorded(now));
+    assert_false(gx_analyzer_is_recorded(english)); /* its description is what it was */
+    gx_analyzer_close(now);
+    gx_analyzer_close(english);
+}
+
 static void a_description_makes_the_same_analyzer(void **state)
 {
     (void)state;
@@ -614,6 +775,11 @@ int main(void)
         cmocka_unit_test(porter_agrees_with_snowball_but_for_the_known_differences),
         cmocka_unit_test(snowball_stemmers_go_by_name),
         cmocka_unit_test(stop_words_come_from_a_file),
+        cmocka_unit_test(every_emoji_is_a_term_between_words),
+        cmocka_unit_test(keys_are_terms_even_of_signs),
+        cmocka_unit_test(elisions_are_cut_once_and_only_articles),
+        cmocka_unit_test(stemmers_have_fingerprints),
+        cmocka_unit_test(descriptions_without_rules_have_none),
         cmocka_unit_test(a_description_makes_the_same_analyzer),
         cmocka_unit_test(threads_share_an_analyzer),
         cmocka_unit_test(random_bytes_give_ordered_ranges),
