@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "engine/api/gpuidx_advanced.h"
 
@@ -52,12 +53,21 @@ static job *current; /* the command table's run has no other argument than cli_a
 
 /* ---- shares ---- */
 
-static uint64_t tree_bytes;
+static uint64_t tree_bytes, tree_state;
 
-static int add_size(const char *path, const struct stat *s, int kind, struct FTW *at)
+/* A hash of what a file is known by: name, size and time. */
+static uint64_t file_state(const char *path, const struct stat *s)
 {
-    (void)path, (void)at;
+    const uint64_t state[] = {XXH3_64bits(path, strlen(path)), (uint64_t)s->st_size, (uint64_t)s->st_mtim.tv_sec,
+                              (uint64_t)s->st_mtim.tv_nsec};
+    return XXH3_64bits(state, sizeof state);
+}
+
+static int add_file(const char *path, const struct stat *s, int kind, struct FTW *at)
+{
+    (void)at;
     tree_bytes += kind == FTW_F ? (uint64_t)s->st_size : 0;
+    tree_state += kind == FTW_F ? file_state(path, s) : 0; /* in any order */
     return 0;
 }
 
@@ -94,7 +104,7 @@ static int measure_inputs(job *j)
         tree_bytes = (uint64_t)s.st_size;
         if (S_ISDIR(s.st_mode)) {
             tree_bytes = 0;
-            nftw(a->argv[i], add_size, 16, FTW_PHYS);
+            nftw(a->argv[i], add_file, 16, FTW_PHYS);
         }
         j->sizes[i] = tree_bytes;
         j->cut = j->cut && is_of_lines(a, a->argv[i]);
@@ -312,6 +322,22 @@ static int build_part(const job *j, uint32_t p, bool *taken)
 
 /* ---- the whole ---- */
 
+/* Describe the contents of the stop word file, whose name alone does not tell what parts are made of. A file that cannot
+ * be read is left to the build. */
+static void describe_stop_words(const cli_args *a, FILE *to)
+{
+    const char *name = cli_text(a, "stopwords");
+    char bytes[4096];
+    uint64_t hash = 0, n = 0;
+    FILE *f = name && strcmp(name, "none") && strcmp(name, "lucene") ? fopen(name, "rb") : NULL;
+    if (!f)
+        return;
+    for (size_t got; (got = fread(bytes, 1, sizeof bytes, f)) > 0; n += got)
+        hash = XXH3_64bits_withSeed(bytes, got, hash);
+    fclose(f);
+    fprintf(to, "stop words: %" PRIu64 " bytes %016" PRIx64 "\n", n, hash);
+}
+
 /* What the parts are made of, as text. */
 static char *describe(const job *j, size_t *n)
 {
@@ -328,9 +354,14 @@ static char *describe(const job *j, size_t *n)
             fprintf(f, "%s\n", j->argv[i]);
     for (int i = 0; i < j->a->argc; ++i) {
         struct stat s = {0};
-        stat(j->a->argv[i], &s);
-        fprintf(f, "%s %" PRIu64 " %lld\n", j->a->argv[i], j->sizes[i], (long long)s.st_mtime);
+        tree_state = 0;
+        if (stat(j->a->argv[i], &s) == 0 && S_ISDIR(s.st_mode))
+            nftw(j->a->argv[i], add_file, 16, FTW_PHYS);
+        else
+            tree_state = file_state(j->a->argv[i], &s);
+        fprintf(f, "%s %" PRIu64 " %016" PRIx64 "\n", j->a->argv[i], j->sizes[i], tree_state);
     }
+    describe_stop_words(j->a, f);
     return fclose(f) == 0 ? text : NULL;
 }
 
