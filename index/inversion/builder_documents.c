@@ -19,6 +19,12 @@ gx_status gx_builder_check_by(const gx_builder *b, gx_vector_check *check, const
                            "the id \"%.*s\" holds white space or a control character, which runs and "
                            "qrels cannot hold; replace it",
                            (int)(doc->id_len < 200 ? doc->id_len : 200), doc->id);
+    if (doc->id_len >= 3 && memcmp(doc->id, "\xEF\xBB\xBF", 3) == 0)
+        return gx_fail(
+            err, GX_EINPUT,
+            "the id \"%.*s\" begins with a byte order mark (U+FEFF), which is not seen and which files of ids "
+            "may begin with; remove it",
+            (int)(doc->id_len < 200 ? doc->id_len : 200), doc->id);
     if (doc->id_len > GX_MAX_STRING || title_len > GX_MAX_STRING)
         return gx_fail(err, GX_EINPUT, "the document's %s is %zu bytes long; the most is %u",
                        doc->id_len > GX_MAX_STRING ? "id" : "title",

@@ -162,3 +162,32 @@ assert t == [{"begin": 0, "end": 1, "text": "x", "term": "x"},
     ask analyze -i absent text
     exits 5
 }
+
+@test "no id begins with a byte order mark, which files of ids may begin with" {
+    ask build "$DATA/cases/hostile/bom_id.jsonl" -o b.gx
+    exits 3
+    complains 'begins with a byte order mark'
+    printf '{"id": "b", "text": "hello"}\n{"id": "c", "text": "hello"}\n' >c.jsonl
+    "$GPUIDX" build -q c.jsonl -o c.gx
+    printf '\xef\xbb\xbfb\n' >ids
+    ask query -q c.gx hello --only=ids -f tsv
+    [ "$output" = $'1\tb\t1' ]
+    cp "$DATA/bom-ids.gx" . # of an earlier version: its ids are U+FEFF b, b and U+FEFF c
+    ask query bom-ids.gx hello --only=ids -f tsv
+    exits 3
+    complains 'ids:1: documents have this id with a byte order mark and without one'
+    printf '\n\xef\xbb\xbfb\n' >ids
+    ask query bom-ids.gx hello --only=ids -f tsv
+    [ "$output" = $'1\t\xef\xbb\xbfb\t1' ]
+    printf '\xef\xbb\xbfc\n' >ids
+    ask query bom-ids.gx hello --not=ids -f tsv
+    [ "$(wc -l <<<"$output")" -eq 2 ]
+    "$GPUIDX" collect -q bom-ids.gx -o col
+    ask delete col --ids "$DATA/cases/hostile/bom_id.txt"
+    exits 3
+    printf '\xef\xbb\xbfc\n' >ids
+    ask delete col --ids ids
+    exits 0
+    ask query col hello -f tsv
+    [ "$(wc -l <<<"$output")" -eq 2 ]
+}

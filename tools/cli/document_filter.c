@@ -79,6 +79,26 @@ static ssize_t read_line(char **line, size_t *cap, FILE *in)
     return n ? (ssize_t)n : -1;
 }
 
+/* The bytes of a byte order mark that the first line begins with, unless they belong to its id: older builds took such
+ * ids. With a mark or without, the line must be one document. */
+static gx_status find_mark(const id_file *f, const char *line, size_t n, size_t *mark, gx_error *err)
+{
+    *mark = 0;
+    if (n < 3 || memcmp(line, "\xef\xbb\xbf", 3) != 0)
+        return GX_OK;
+    while (n && is_blank(line[n - 1]))
+        --n;
+    const bool with = gx_index_find_doc64(f->ix, line, n) != UINT64_MAX;
+    if (with && gx_index_find_doc64(f->ix, line + 3, n - 3) != UINT64_MAX)
+        return fail(
+            err, GX_EINPUT,
+            "%s:1: documents have this id with a byte order mark and without one: which is meant? Begin the file "
+            "with an empty line for the one with the mark, or remove the mark",
+            f->path);
+    *mark = with ? 0 : 3;
+    return GX_OK;
+}
+
 /* Set the bits of the documents whose ids the file has. */
 static gx_status read_ids(const char *path, const gx_index *ix, uint64_t *words, gx_error *err)
 {
@@ -91,8 +111,11 @@ static gx_status read_ids(const char *path, const gx_index *ix, uint64_t *words,
         return fail(err, errno == ENOENT ? GX_ENOTFOUND : GX_EIO, "cannot open %s, a file of document ids: %s", path,
                     strerror(errno));
     for (ssize_t n; st == GX_OK && (errno = 0, n = read_line(&line, &cap, in)) >= 0;) {
-        const size_t mark = ++f.line == 1 && n >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-        st = take_line(&f, line + mark, (size_t)n - mark, err);
+        size_t mark = 0;
+        if (++f.line == 1)
+            st = find_mark(&f, line, (size_t)n, &mark, err);
+        if (st == GX_OK)
+            st = take_line(&f, line + mark, (size_t)n - mark, err);
     }
     if (st == GX_OK && errno == ENOMEM)
         st = fail(err, GX_ENOMEM, "no memory to read %s", path);
