@@ -232,11 +232,14 @@ typedef struct gx_import_options {
     bool skip_bad;                             /* skip and count bad lines; false: fail */
     void (*say)(void *user, const char *text); /* what is wrong with a line that is skipped. May be NULL */
     gx_import_counts *counts;                  /* written if the import succeeds. May be NULL */
+    /* An id that several documents have, which no run can tell apart: import them all; false: fail. */
+    bool keep_duplicates;
+    void (*warn)(void *user, const char *text); /* what is imported although it is odd. May be NULL */
 } gx_import_options;
 #define GX_IMPORT_OPTIONS                                                                                              \
     {                                                                                                                  \
         sizeof(gx_import_options), false, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL,     \
-            NULL, NULL, 0, false, NULL, NULL                                                                           \
+            NULL, NULL, 0, false, NULL, NULL, false, NULL                                                              \
     }
 GX_API void gx_import_options_init(gx_import_options *o, size_t size);
 
@@ -264,8 +267,9 @@ GX_API gx_status gx_attributes_export(const gx_index *ix, const char *path, cons
 
 /* Make an index at path from a file of the Common Index File Format (CIFF; "-": stdin), which
  * may be compressed. The file is read once, from front to back. Lists without postings are left
- * out. Memory: 8 bytes for each posting of the longest list, about 16 bytes a term, and a few
- * MiB.
+ * out. Memory: 8 bytes for each posting of the longest list, about 16 bytes a term, 16 to 40 bytes a
+ * document, and a few MiB. An id that comes twice is bad input, unless opt says that such documents are
+ * kept. Ids with white space, and lists whose cf is not the sum of their tfs, are warned of.
  *
  * CIFF does not record how the terms were made. The analyzer of the index is the given one; else
  * the one that the description names, if gpuidx wrote the file; else "whitespace".

@@ -22,8 +22,8 @@
  *   - in each list, docids that rise and lie below num_docs, and no tf of 0;
  *   - documents in order of docid, all of [0, num_docs), each with a collection_docid;
  *   - strings that are UTF-8, and nothing behind the last document.
- * It skips unknown fields, and ignores the totals, cf and the average length, because the index
- * computes its own from the lists and documents.
+ * It skips unknown fields, and ignores the totals and the average length, because the index computes its
+ * own from the lists and documents. Of a cf that is not the sum of its list's tfs it warns.
  */
 #ifndef GX_INDEX_CONVERT_CIFF_H
 #define GX_INDEX_CONVERT_CIFF_H

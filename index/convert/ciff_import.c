@@ -30,7 +30,7 @@ typedef struct field {
 enum { HEADER_MESSAGE, LIST_MESSAGE, DOCUMENT_MESSAGE };
 
 typedef struct import {
-    const gx_import_setup *setup;
+    gx_import_setup *setup;
     const gx_import_options *opt;
     const gx_analyzer *analyzer; /* the one that opt names, or NULL */
     gx_input in;
@@ -51,6 +51,8 @@ typedef struct import {
     uint32_t *doc_tfs; /* [n_docs] the sum of each document's tfs */
     uint64_t sum_tfs, n_tokens;
     uint32_t n_unequal, unequal, unequal_length; /* documents whose length is another; the first of them */
+    uint32_t n_wrong_cfs;                        /* lists whose cf is not the sum of their tfs */
+    char wrong_cf[160];                          /* what the first has */
     bool impacts;
 } import;
 
@@ -368,11 +370,32 @@ static gx_status add_list(import *im, uint32_t df, gx_error *err)
     return st;
 }
 
+/* Count the list if its cf is not the sum of its tfs, which the index computes anew. */
+static void check_cf(import *im, uint64_t cf)
+{
+    char name[128];
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < im->df; ++i)
+        sum += im->tfs[i];
+    if (sum != cf && im->n_wrong_cfs++ == 0)
+        snprintf(im->wrong_cf, sizeof im->wrong_cf, "%s: cf %" PRIu64 ", sum %" PRIu64, message_name(im, name), cf,
+                 sum);
+}
+
+static gx_status read_cf(import *im, pb_istream_t *s, const field *f, uint64_t *cf, gx_error *err)
+{
+    if (f->type != PB_WT_VARINT)
+        return bad(im, f->at, err, "cf is not a number: wire type %d", (int)f->type);
+    return pb_decode_varint(s, cf) ? GX_OK : malformed(im, s, err);
+}
+
 static gx_status read_list(import *im, uint32_t number, gx_error *err)
 {
     pb_istream_t s;
     field f;
     uint32_t df = 0;
+    uint64_t cf = 0;
+    bool has_cf = false;
     im->df = 0;
     gx_status st = begin_message(im, LIST_MESSAGE, number, &s, err);
     while (st == GX_OK && s.bytes_left) {
@@ -389,10 +412,16 @@ static gx_status read_list(import *im, uint32_t number, gx_error *err)
         case GX_CIFF_DF:
             st = read_number(im, &s, &f, "df", &df, err);
             break;
+        case GX_CIFF_CF:
+            st = read_cf(im, &s, &f, &cf, err);
+            has_cf = true;
+            break;
         default:
             st = skip_field(im, &s, &f, err);
         }
     }
+    if (st == GX_OK && has_cf && !im->impacts)
+        check_cf(im, cf);
     return st == GX_OK ? add_list(im, df, err) : st;
 }
 
@@ -505,9 +534,13 @@ static gx_status open_described_analyzer(const import *im, gx_analyzer **an, gx_
 static gx_status finish(import *im, gx_error *err)
 {
     gx_analyzer *described = NULL;
+    if (im->n_wrong_cfs)
+        gx_import_warn(im->setup,
+                       "%s: %u of %u lists have a cf that is not the sum of their tfs (%s); the sums are taken",
+                       im->in.path, im->n_wrong_cfs, im->n_lists, im->wrong_cf);
     gx_status st = im->analyzer ? GX_OK : open_described_analyzer(im, &described, err);
     if (st == GX_OK)
-        st = gx_import_read_attributes(im->setup, err);
+        st = gx_import_end_documents(im->setup, err);
     if (st == GX_OK)
         st = gx_writer_finish_with(im->writer, described ? described : im->analyzer, err);
     gx_analyzer_close(described);

@@ -33,7 +33,7 @@ typedef struct list {
 } list;
 
 typedef struct import {
-    const gx_import_setup *setup;
+    gx_import_setup *setup;
     const gx_import_options *opt;
     mapped_file docs, freqs, sizes, terms, documents;
     uint32_t n_docs;
@@ -300,7 +300,7 @@ static gx_status read_all(import *im, const char *base, gx_error *err)
     return st == GX_OK ? name_lists(im, err) : st;
 }
 
-static gx_status import_files(const char *base, const char *path, const gx_import_setup *setup, gx_error *err)
+static gx_status import_files(const char *base, const char *path, gx_import_setup *setup, gx_error *err)
 {
 import im = {.setup = setup, .opt = & setup->options };
     gx_status st = read_all(&im, base, err);
@@ -313,7 +313,7 @@ import im = {.setup = setup, .opt = & setup->options };
     if (st == GX_OK)
         st = check_lengths(&im, err);
     if (st == GX_OK)
-        st = gx_import_read_attributes(setup, err);
+        st = gx_import_end_documents(setup, err);
     if (st == GX_OK)
         st = gx_writer_finish_with(im.writer, setup->analyzer, err);
     gx_writer_close(im.writer);

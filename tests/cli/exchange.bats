@@ -501,3 +501,46 @@ name:keyword:bitmaps=none tags:keywords:bitmaps=equality open:bool" ]
     exits 5
     complains 'table.tsv exists'
 }
+
+@test "ids that come twice are refused or kept, and odd ids and a wrong cf are told" {
+    local cases=$DATA/cases/text
+    ask import "$cases/ciff-id-twice.ciff" -o c.gx
+    exits 3
+    complains 'documents 1 and 2 have the same id, "d2"'
+    complains '--duplicates=keep'
+    [ ! -e c.gx ]
+    ask import "$cases/ciff-id-twice.ciff" -o c.gx --duplicates=keep
+    exits 0
+    complains '1 document has an id that an earlier one has, the first "d2"'
+    ask import "$cases/ciff-id-blank.ciff" -o b.gx
+    exits 0
+    complains '1 document has an id with white space'
+    complains '"d 1"'
+    printf 'a\nb\nb\n' >names # the same of ds2i
+    printf '%s\n' '{"id": "1", "text": "heron"}' '{"id": "2", "text": "heron reed"}' '{"id": "3", "text": "reed"}' >d.jsonl
+    "$GPUIDX" build -q --analyzer=simple d.jsonl -o d.gx
+    "$GPUIDX" export -q d.gx -f ds2i -o ds
+    ask import ds -o e.gx --documents=names
+    exits 3
+    complains 'documents 1 and 2 have the same id, "b"'
+    ask import ds -o e.gx --documents=names --duplicates=keep
+    exits 0
+    complains 'an earlier one has'
+    "$GPUIDX" export -q d.gx -o d.ciff
+    ask import d.ciff -o f.gx
+    exits 0
+    [[ $stderr != *cf* ]]
+    python3 - d.ciff wrong.ciff <<'END' # the first cf, 2 of heron, becomes 7
+import sys
+b = open(sys.argv[1], 'rb').read()
+at = b.index(b'heron') + 5
+assert b[at:at + 4] == b'\x10\x02\x18\x02', b[at:at + 4]
+open(sys.argv[2], 'wb').write(b[:at + 3] + b'\x07' + b[at + 4:])
+END
+    ask import wrong.ciff -o g.gx
+    exits 0
+    complains "wrong.ciff: 1 of 2 lists have a cf that is not the sum of their tfs (list 0 of 2 ('heron'): cf 7, sum 2)"
+    ask import wrong.ciff -o h.gx --impacts
+    exits 0
+    [[ $stderr != *cf* ]]
+}

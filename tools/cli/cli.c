@@ -469,6 +469,7 @@ static const struct {
     const char *advice;
 } advices[] = {
     {GX_EEXISTS, "", "force", ": use --force to replace it, or give another name"},
+    {GX_EINPUT, "have the same id, ", "duplicates", "; --duplicates=keep takes them all the same"},
     {GX_EINPUT, "is that of document", "duplicates", "; --duplicates=first or =last keeps one of them"},
     {GX_EINPUT, "what each holds must be said", "columns", "; --columns says it"},
     {GX_EUSAGE, "cannot tell the format of", "format", "; say it with -f"},

@@ -82,6 +82,12 @@ static int read_attribute_flags(const cli_args *a, attribute_list *list, gx_impo
     return code;
 }
 
+static void warn_odd(void *user, const char *text)
+{
+    (void)user;
+    cli_warn("%s", text);
+}
+
 static void tell_counts(const cli_args *a, const gx_import_counts *c)
 {
     if (!cli_text(a, "attributes"))
@@ -111,6 +117,8 @@ static int import(const cli_args *a, attribute_list *list)
     opt.terms = cli_text(a, "terms");
     opt.documents = cli_text(a, "documents");
     opt.cancel = is_stopped;
+    opt.keep_duplicates = cli_choice(a, "duplicates") == 1;
+    opt.warn = warn_odd;
     if (!path)
         return cli_usage(a, "--output: where does the index go?");
     const int bad = read_attribute_flags(a, list, &counts, &opt);
@@ -173,6 +181,8 @@ static const cli_flag flags[] = {
     {"impacts", 0, CLI_SWITCH, NULL, NULL,
      "the collection's term frequencies are impacts: numbers of at least 1 that add up to a document's score. The "
      "index is then searched with the scorer `impact`"},
+    {"duplicates", 0, CLI_CHOICE, "fail|keep", "fail",
+     "what to do with documents of one id, which runs cannot tell apart: `fail`, or `keep` them all, with a warning"},
     {"attributes", 0, CLI_TEXT, "FILE", NULL,
      "give the documents the attributes that `FILE` has, by which `query --filter` selects them: tab-separated values, "
      "as `gpuidx export --attributes` writes them, or any table with a column `id`; see Attributes"},
