@@ -431,7 +431,8 @@ name:keyword:bitmaps=none tags:keywords:bitmaps=equality open:bool" ]
     for file in a.tsv reversed.tsv reversed.tsv.gz; do
         ask import a.ciff -o back.gx --attributes=$file --force
         exits 0
-        silent
+        [ "$(wc -l <.stderr)" = 1 ]
+        complains 'back.gx: 400 documents, 8 terms, 800 postings, '
         ask check -q --level=full back.gx
         exits 0
         "$GPUIDX" export back.gx --attributes=- | cmp - a.tsv
@@ -543,4 +544,27 @@ END
     ask import wrong.ciff -o h.gx --impacts
     exits 0
     [[ $stderr != *cf* ]]
+}
+
+@test "import and export say what they wrote, in words and units of build" {
+    "$GPUIDX" build -q --analyzer=whitespace "$DATA/tiny.jsonl" -o a.gx
+    docs=$("$GPUIDX" info --json a.gx | python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["n_docs"])')
+    ask export a.gx -o a.ciff
+    exits 0
+    [[ $stderr =~ ^gpuidx:\ a.ciff:\ $docs\ documents,\ [0-9,]+\ terms,\ [0-9,]+\ postings\ as\ CIFF,\ [0-9.]+\ kB$ ]]
+    ask export a.gx -o a
+    exits 0
+    [[ $stderr =~ ^gpuidx:\ a:\ $docs\ documents,\ .*\ as\ ds2i,\ [0-9.]+\ kB$ ]]
+    ask export -q a.gx -o quiet.ciff
+    silent
+    ask import a -o b.gx
+    exits 0
+    [[ $stderr =~ b.gx:\ $docs\ documents,\ .*\ kB\ \(lists:\ [0-9.]+\ bits\ a\ posting\) ]]
+    complains 'words of queries are looked up as they are'
+    ask import a -o c.gx --analyzer=simple
+    exits 0
+    [[ $stderr != *'looked up'* ]]
+    ask recode a.gx -o d.gx
+    exits 0
+    [[ $stderr =~ ^gpuidx:\ d.gx:\ [0-9.]+\ kB,\ .*\ before:\ [0-9.]+\ kB\ and\  ]]
 }

@@ -567,3 +567,110 @@ ids() { # of a query's results, in the order of their names
     exits 2
     complains 'neither empty nor has white space'
 }
+
+@test "a line that cannot be answered is passed over, and told where its answer would stand" {
+    {
+        printf '1\tgpu\n'
+        printf 'a b\tgpu\n'                         # white space in the id
+        printf '\tgpu\n'                            # an empty one
+        seq -f 'w%g' 1 1025 | tr '\n' ' '; echo     # too many terms
+        head -c 1048580 /dev/zero | tr '\0' 'w'; echo
+        printf '6\t+twins AND AND (\n'              # malformed in boolean syntax alone
+        printf '7\ttwins\n'
+    } >queries
+    for syntax in plain boolean; do
+        ask query --engine=cpu -f jsonl --syntax=$syntax --on-error=skip "$TINY" <queries
+        exits 0
+        python3 -c '
+import json, sys
+answers = [json.loads(line) for line in sys.stdin]
+assert len(answers) == 7, len(answers)
+bad = [a["qid"] for a in answers if "error" in a]
+assert bad == ["2", "3", "4", "5"] + (["6"] if sys.argv[1] == "boolean" else []), bad
+assert all("hits" not in a and a["error"] for a in answers if "error" in a)
+assert answers[-1]["qid"] == "7" and len(answers[-1]["hits"]) == 3, answers[-1]' $syntax <.stdout
+        complains 'standard input:2: white space in the query'
+        complains 'standard input:4: the query has more than 1024'
+        complains 'standard input:5: a query of more than 1048576 bytes'
+        complains '; skipped'
+    done
+    ask query -q --engine=cpu -f tsv --on-error=skip "$TINY" <queries
+    exits 0
+    [ "$(cut -f1 .stdout | uniq | tr '\n' ' ')" = '1 6 7 ' ]
+    ask query -q --engine=cpu -f tsv "$TINY" <queries
+    exits 3
+    # what is not the query's fault ends the program
+    ask query -q --engine=cpu --on-error=skip missing.gx <queries
+    exits 5
+}
+
+@test "a query has a deadline, which no processor keeps that is a nanosecond" {
+    for more in '' '--facet=category' '--rm3'; do
+        ask query --engine=cpu "$TINY" $more --deadline=0.000001 'merge posting lists'
+        [[ $stderr == *'no attribute'* ]] || exits 9
+    done
+    complains 'the query took longer than the 1e-06 ms of --deadline'
+    printf '1\tmerge lists\n2\tgpu\n' >two
+    ask query --engine=cpu -f jsonl "$TINY" --deadline=0.000001 --on-error=skip <two
+    exits 0
+    [ "$(grep -c '"error":"the query took longer' .stdout)" = 2 ]
+    ask query --engine=hybrid -f tsv "$TINY" --deadline=0.000001 <two
+    exits 9
+    ask query --engine=cpu -f tsv "$TINY" --deadline=1e9 <two
+    exits 0
+    cp .stdout within
+    ask query --engine=cpu -f tsv "$TINY" <two
+    cmp within .stdout
+    ask query --engine=cpu "$TINY" --deadline=0 gpu
+    exits 2
+}
+
+@test "a program that runs sees the commits of a collection, and keeps a file that is replaced" {
+    printf '{"id":"a","text":"apple"}\n' >a.jsonl
+    printf '{"id":"b","text":"apple"}\n' >b.jsonl
+    "$GPUIDX" build -q a.jsonl -o a.gx
+    "$GPUIDX" build -q b.jsonl -o b.gx
+    "$GPUIDX" collect -q a.gx -o c
+    for path in c a.gx; do
+        mkfifo ask.$path answers.$path
+        "$GPUIDX" query -q --engine=cpu -f tsv $path <ask.$path >answers.$path 3>&- &
+        exec 8>ask.$path 9<answers.$path
+        echo apple >&8
+        read -r -u 9 line
+        [ "$line" = "1	a	1" ]
+        if [ $path = c ]; then
+            "$GPUIDX" add -q c b.jsonl
+            want='2	a	1 2	b	2'
+        else
+            mv b.gx a.gx
+            want='2	a	1'
+        fi
+        echo apple >&8
+        exec 8>&-
+        [ "$(paste -sd ' ' <&9)" = "$want" ]
+        exec 9<&-
+        wait
+    done
+}
+
+@test "flags of a GPU or of both engines are told where they mean nothing" {
+    printf '1\tmerge find\n' >log
+    printf '1 0 d02 1\n' >qrels
+    for command in "query $TINY gpu" "replay $TINY log" "sweep $TINY log qrels"; do
+        ask $command --engine=cpu --resident=25% --warm=log
+        complains '--resident, --warm mean something to a GPU alone, and the CPU searches'
+    done
+    ask query "$TINY" --engine=cpu --linger=5 gpu
+    exits 0
+    complains '--linger means something to a GPU alone'
+    for flag in device=1 devices=all device-memory=1G residency-policy=lru; do
+        ask query "$TINY" --engine=cpu --$flag gpu
+        exits 0
+        complains "--${flag%%=*} means something to a GPU alone"
+    done
+    ask replay "$TINY" log --engine=cpu --cpu-threads=2
+    exits 0
+    complains '--cpu-threads means something to --engine=hybrid alone'
+    ask query "$TINY" --engine=cpu gpu
+    silent
+}

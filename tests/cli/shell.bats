@@ -623,3 +623,34 @@ keys C-d
 exit 0
 END
 }
+
+@test ".help and titles are wrapped between words, and no command is guessed that is far away" {
+    printf '{"id":"long","title":"%s","text":"apple"}\n' "$(seq -f 'wordnumber%g' 1 30 | tr '\n' ' ')" >long.jsonl
+    "$GPUIDX" build -q long.jsonl -o long.gx
+    cat >steps <<'END'
+see gpuidx>
+size 60
+type .foo
+see .foo: there is no such command; .help lists them
+see gpuidx>
+type .hepl
+see did you mean .help?
+see gpuidx>
+type apple
+see 1 match
+see gpuidx>
+type .help
+see cancels a
+see running query.
+see gpuidx>
+keys C-d
+exit 0
+END
+    TERMINAL_SAVE=$PWD/shown talk long.gx <steps
+    [ "$(grep -c wordnumber shown)" -gt 3 ]
+    for n in 1 9 17 30; do
+        grep -Eq "(^| )wordnumber$n( |$)" shown
+    done
+    ! sed -n '/^\.help/,/running query/p' shown | grep -E '.{61}'
+    grep -q '^ *terms:X,threshold:X,blocks:N$\|, or *$\|or terms:X,threshold:X,blocks:N$' shown
+}

@@ -46,10 +46,38 @@ END
     [ "$(grep -c '^impact  *-  *-  ' .stdout)" -ge 1 ]
     says 'best by map, of 3 settings over 4 queries:'
     complains 'choose on training queries'
-    ask sweep -q --engine=cpu "$TINY" log.tsv qrels
+    ask sweep -q --engine=cpu "$TINY" log.tsv qrels --k1=default
     exits 0
     silent
     [[ $output == *'bm25 '*' - '*' - '* ]]
+}
+
+@test "without values a grid is tried, and as many results are looked at as the measures need" {
+    ask sweep --engine=cpu "$TINY" log.tsv qrels --json
+    exits 0
+    cp .stdout grid.json
+    python3 -c '
+import json
+r = json.load(open("grid.json"))
+pairs = [(s["k1"], s["b"]) for s in r["settings"]]
+assert len(pairs) == len(set(pairs)) == 25 and (0.9, 0.4) in pairs and (1.2, 0.75) in pairs, pairs'
+    for k in 10 1000; do
+        ask sweep --engine=cpu "$TINY" log.tsv qrels --json -k $k
+        sed '/"seconds"/d' .stdout >values.$k
+    done
+    sed '/"seconds"/d' grid.json | diff - values.10
+    ask sweep --engine=cpu "$TINY" log.tsv qrels --b=default,0.75 --json
+    exits 0
+    python3 -c '
+import json, sys
+assert [(s["k1"], s["b"]) for s in json.load(sys.stdin)["settings"]] == [(None, None), (None, 0.75)]' <.stdout
+    # 1,000 results where a measure has no cutoff: the same as with -k 1000
+    for m in map,ndcg@5 iprec@0.1 Rprec; do
+        ask sweep -q --engine=cpu "$TINY" log.tsv qrels -m $m --k1=default
+        cp .stdout one
+        ask sweep -q --engine=cpu "$TINY" log.tsv qrels -m $m --k1=default -k 1000
+        cmp one .stdout
+    done
 }
 
 @test "bad numbers, scorers and measures are usage errors that name the flag" {

@@ -14,7 +14,7 @@
     exit CODE       wait for its end
     END
 
-Fails, and shows all that the program wrote, when what is waited for does not come within a minute.
+TERMINAL_SAVE names a file for all that the program wrote. Fails, and shows all that the program wrote, when what is waited for does not come within a minute.
 """
 import os, pty, re, select, signal, struct, sys, time, fcntl, termios
 
@@ -131,6 +131,8 @@ def main():
                 fail(line, f"the exit code is {code}")
         elif word:
             fail(line, "there is no such step")
+    if os.environ.get("TERMINAL_SAVE"):
+        open(os.environ["TERMINAL_SAVE"], "w").write(t.all)
 
 
 main()

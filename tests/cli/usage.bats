@@ -246,3 +246,19 @@ setup_file() { build_tiny; }
     ask query parts --spread=parts --devices=900,901 x
     exits 0
 }
+
+@test "every command tells the version, and guesses no flag that is far from it" {
+    for command in $("$GPUIDX" help --list); do
+        ask $command --version
+        exits 0
+        [[ $output == 'gpuidx '[0-9]* ]]
+    done
+    ask query x.gx --version
+    exits 2
+    complains "'gpuidx --version' prints the version"
+    [[ $stderr != *'did you mean'* ]]
+    ask query x.gx --colour=never
+    complains 'did you mean --color?'
+    ask query x.gx --absolutely
+    [[ $stderr != *'did you mean'* ]]
+}

@@ -107,7 +107,7 @@ const char *cli_nearest(const char *word, const char *const *names, size_t n)
 {
     const char *nearest = NULL;
     const size_t len = strlen(word);
-    size_t best = len < 3 ? 1 : 1 + len / 3;
+    size_t best = len < 3 ? 1 : (len + 1) / 3;
     for (size_t i = 0; i < n; ++i) {
         const size_t d = edit_distance(word, names[i]);
         if (d < best || (d == best && !nearest && d < strlen(names[i]))) {
@@ -232,6 +232,10 @@ static const cli_value *value_of(const cli_args *a, const char *flag)
     return &a->values[i];
 }
 
+bool cli_has(const cli_args *a, const char *flag)
+{
+    return find_long(a->command, flag, strlen(flag)) >= 0;
+}
 bool cli_given(const cli_args *a, const char *flag)
 {
     return value_of(a, flag)->given;
@@ -285,6 +289,8 @@ static int unknown_flag(const cli_args *a, const char *word)
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
     if (strlen(name) == 1 && find_letter(a->command, name[0]) >= 0)
         return cli_usage(a, "--%s: there is no such flag; did you mean -%s?", name, name);
+    if (strcmp(name, "version") == 0)
+        return cli_usage(a, "--version: there is no such flag; 'gpuidx --version' prints the version");
     for (size_t i = 0; (f = flag_at(a->command, i)); ++i)
         names[n++] = f->name;
     const char *nearest = cli_nearest(name, names, n);
@@ -548,6 +554,11 @@ void cli_set_paged(FILE *stream, bool on)
 bool cli_verbose(void)
 {
     return verbose;
+}
+
+bool cli_is_terminal(FILE *stream)
+{
+    return stream == paged.stream || isatty(fileno(stream));
 }
 
 bool cli_color(FILE *stream)

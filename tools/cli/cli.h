@@ -153,6 +153,7 @@ int cli_run(const cli_command *command, int argc, char **argv);
 /* Does the command have the flag? */
 bool cli_has(const cli_args *a, const char *flag);
 /* Was the flag on the command line? */
+bool cli_has(const cli_args *a, const char *flag); /* does the command have the flag? The others need it */
 bool cli_given(const cli_args *a, const char *flag);
 /* Values: the given one, else the default. A flag without either: false, NULL, 0, NaN. The name
  * must be in the command's table (asserted). */
@@ -198,6 +199,8 @@ bool cli_color(FILE *stream);
 /* An escape sequence, or "" when stream is not coloured. */
 typedef enum cli_style { CLI_PLAIN, CLI_BOLD, CLI_DIM, CLI_UNDERLINE, CLI_RED, CLI_GREEN, CLI_YELLOW } cli_style;
 const char *cli_paint(FILE *stream, cli_style style);
+/* Does stream go to a terminal, perhaps through a pager? */
+bool cli_is_terminal(FILE *stream);
 /* Columns of the terminal on stream, 80 if it is none. */
 unsigned cli_columns(FILE *stream);
 /* stream, a terminal until now, goes to one through a pager, or again without (pager.h): colours
@@ -227,6 +230,9 @@ void cli_json_memory_may_fail(void);
 
 /* ---- the manual (manual.c, completion.c) ---- */
 
+/* Words of text from column `at` of a line on, wrapped at the width of a terminal and continued at `indent`; back
+ * quotes become bold. Ends the line. */
+void cli_put_wrapped(FILE *out, const char *text, unsigned at, unsigned indent);
 /* NULL: of the program as a whole. */
 void cli_print_help(FILE *out, const cli_command *command);
 void cli_print_man(FILE *out, const cli_command *command); /* mdoc(7) */

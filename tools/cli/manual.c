@@ -99,6 +99,11 @@ static void put_wrapped(FILE *out, const char *text, size_t len, size_t at, size
     putc('\n', out);
 }
 
+void cli_put_wrapped(FILE *out, const char *text, unsigned at, unsigned indent)
+{
+    put_wrapped(out, text, strlen(text), at, indent);
+}
+
 /* Paragraphs and lines that stay as they are. */
 static void put_text(FILE *out, const char *text, size_t indent)
 {

@@ -197,37 +197,58 @@ static void put_marked(FILE *out, marked_text *t, size_t i, size_t end)
     }
 }
 
-/* White space made one blank, words that go past the width on a new line, marked words bold. */
-static void put_snippet(FILE *out, const char *text, size_t len, const gx_snippet *s)
+/* The columns that text for people takes at most. */
+static size_t text_width(FILE *out)
 {
-    const size_t width = cli_columns(out) < 100 ? cli_columns(out) : 100;
-    const char *bold = cli_paint(out, CLI_BOLD), *plain = cli_paint(out, CLI_PLAIN);
-    marked_text marked = {text, s, bold, plain, 0};
-    size_t column = LEFT;
-    fprintf(out, "%*s", LEFT, "");
-    if (s->begin > 0)
-        fputs("... ", out), column += 4;
-    for (size_t i = s->begin; i < s->end;) {
-        size_t end = i, shown = 0;
-        while (end < s->end && !strchr(" \t\n\v\f\r", text[end]))
-            shown += ((unsigned char)text[end++] & 0xc0) != 0x80;
-        while (end == i && end < s->end && (text[end] == 0 || strchr(" \t\n\v\f\r", text[end])))
-            ++end;
-        if (shown == 0) { /* white space, or NULs */
-            i = end;
+    return cli_columns(out) < 100 ? cli_columns(out) : 100;
+}
+
+static size_t count_characters(const char *text, size_t len)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < len; ++i)
+        n += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return n;
+}
+
+/* Bytes [i, end) of the text from a column on: white space made one blank, words that go past the width on a new
+ * line. `style` holds for all of it, up to each line's end. */
+static void put_wrapped(FILE *out, marked_text *t, size_t i, size_t end, size_t column, const char *style)
+{
+    const size_t width = text_width(out);
+    const char *plain = *style ? cli_paint(out, CLI_PLAIN) : "";
+    bool blank = false;
+    fputs(style, out);
+    while (i < end) {
+        size_t stop = i;
+        while (stop < end && t->text[stop] && !strchr(" \t\n\v\f\r", t->text[stop]))
+            ++stop;
+        if (stop == i) { /* white space, or a NUL */
+            blank = true;
+            ++i;
             continue;
         }
-        if (column > LEFT && column + 1 + shown > width) {
-            fprintf(out, "\n%*s", LEFT, "");
+        const size_t shown = count_characters(t->text + i, stop - i);
+        if (column > LEFT && column + blank + shown > width) {
+            fprintf(out, "%s\n%*s%s", plain, LEFT, "", style);
             column = LEFT;
-        } else if (column > LEFT && i > s->begin) {
+        } else if (column > LEFT && blank) {
             putc(' ', out);
             ++column;
         }
         column += shown;
-        put_marked(out, &marked, i, end);
-        i = end;
+        blank = false;
+        put_marked(out, t, i, stop);
+        i = stop;
     }
+    fputs(plain, out);
+}
+
+static void put_snippet(FILE *out, const char *text, size_t len, const gx_snippet *s)
+{
+    marked_text marked = {text, s, cli_paint(out, CLI_BOLD), cli_paint(out, CLI_PLAIN), 0};
+    fprintf(out, "%*s%s", LEFT, "", s->begin > 0 ? "... " : "");
+    put_wrapped(out, &marked, s->begin, s->end, s->begin > 0 ? LEFT + 4 : LEFT, "");
     fputs(s->end < len ? " ...\n" : "\n", out);
 }
 
@@ -307,15 +328,21 @@ static void put_human_summary(FILE *out, const out_answer *a)
     fprintf(out, "%s\n", cli_paint(out, CLI_PLAIN));
 }
 
-/* A title stands bold, matched words in it underlined. */
-static void put_title(FILE *out, gx_highlighter *h, const char *title, size_t len)
+/* A title stands bold, matched words in it underlined; on a terminal it is wrapped, from a column on. */
+static void put_title(FILE *out, gx_highlighter *h, const char *title, size_t len, size_t column)
 {
     const char *bold = cli_paint(out, CLI_BOLD), *mark = cli_paint(out, CLI_UNDERLINE);
     gx_snippet s = {0};
     if (!*bold || gx_highlighter_snippet(h, title, len, UINT32_MAX, &s, NULL) || s.begin > 0 || s.end < len)
         s.n_marks = 0; /* nothing to mark with, or too long to look through */
-    fprintf(out, "  %s", bold);
-    put_marked(out, &(marked_text){title, &s, mark, "\033[24m", 0}, 0, len);
+    marked_text marked = {title, &s, mark, "\033[24m", 0};
+    fputs("  ", out);
+    if (cli_is_terminal(out)) {
+        put_wrapped(out, &marked, 0, len, column + 2, bold);
+        return;
+    }
+    fputs(bold, out);
+    put_marked(out, &marked, 0, len);
     fputs(cli_paint(out, CLI_PLAIN), out);
 }
 
@@ -329,12 +356,15 @@ static gx_status put_human(FILE *out, const out_answer *a, gx_error *err)
         gx_snippet snippet;
         const char *id = gx_index_doc_id(a->found.ix, a->found.docids[i], &id_len);
         const char *title = gx_index_doc_title(a->found.ix, a->found.docids[i], &title_len);
-        fprintf(out, "%3u.  %s%.4f%s  %s", i + 1, cli_paint(out, CLI_DIM), a->found.scores[i],
-                cli_paint(out, CLI_PLAIN), cli_paint(out, CLI_GREEN));
+        size_t column = (size_t)fprintf(out, "%3u.  ", i + 1);
+        fputs(cli_paint(out, CLI_DIM), out);
+        column += (size_t)fprintf(out, "%.4f", a->found.scores[i]);
+        fprintf(out, "%s  %s", cli_paint(out, CLI_PLAIN), cli_paint(out, CLI_GREEN));
         out_put_clean(out, id, id_len);
+        column += 2 + count_characters(id, id_len);
         fputs(cli_paint(out, CLI_PLAIN), out);
         if (title_len)
-            put_title(out, a->found.marks, title, title_len);
+            put_title(out, a->found.marks, title, title_len, column);
         putc('\n', out);
         st = gx_answer_snippet(&a->found, a->found.docids[i], &buf, &cap, &text_len, &snippet, err);
         if (st == GX_OK && text_len && snippet.end > snippet.begin)

@@ -118,6 +118,10 @@ static int dispatch(int argc, char **argv)
     if (argv[1][0] == '-')
         return cli_fail(GX_EUSAGE, "%s: a command comes first; '%s help' lists them", argv[1], cli_this.name);
     const cli_command *command = cli_find_command(argv[1]);
+    if (command && argc == 3 && strcmp(argv[2], "--version") == 0) {
+        printf("%s %s\n", cli_this.name, gx_version());
+        return 0;
+    }
     return command ? cli_run(command, argc - 1, argv + 1) : cli_unknown_command(argv[1]);
 }
 

@@ -269,6 +269,21 @@ int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options
     return 0;
 }
 
+void cli_tell_ignored(const cli_args *a, bool gpu)
+{
+    static const char *const of_gpus[] = {"device",   "devices",          "spread", "device-memory",
+                                          "resident", "residency-policy", "warm",   "linger"};
+    char names[160] = "";
+    size_t n = 0, len = 0;
+    if (gpu)
+        return;
+    for (size_t i = 0; i < sizeof of_gpus / sizeof *of_gpus; ++i)
+        if (cli_has(a, of_gpus[i]) && cli_given(a, of_gpus[i]))
+            len += (size_t)snprintf(names + len, sizeof names - len, "%s--%s", n++ ? ", " : "", of_gpus[i]);
+    if (n)
+        cli_note("%s mean%s something to a GPU alone, and the CPU searches", names, n == 1 ? "s" : "");
+}
+
 bool cli_gpu_failed(gx_engine *en, gx_error *why)
 {
     return gx_engine_get_kind(en) == GX_ENGINE_GPU && gx_engine_get_fallback(en, why) != GX_OK;

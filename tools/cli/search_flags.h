@@ -192,6 +192,9 @@ int cli_rm3(gx_rm3_options *out, const cli_args *a, const gx_index *ix);
 int cli_open_index(gx_index **out, const cli_args *a, const char *path);
 int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options *options);
 
+/* Where no GPU searches, name the flags that were given for one. */
+void cli_tell_ignored(const cli_args *a, bool gpu);
+
 /* --pair-thresholds, for queries with these options, and how long it took. 0, or the exit code with
  * the message printed. */
 int cli_precompute_pair_thresholds(gx_engine *en, const cli_args *a, const gx_query_options *options);

@@ -167,6 +167,7 @@ static int open_engines(gx_engine *engines[2], const cli_args *a, const gx_index
         if (st)
             cli_note("the GPU is not measured: %s", err.text);
     }
+    cli_tell_ignored(a, engines[1]);
     return engines[1] ? cli_warm(engines[1], a) : 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "engine/api/gpuidx_advanced.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/progress.h"
 
 static int print_json(const gx_device *devices, uint32_t n, const gx_error *err)
 {
@@ -36,11 +37,11 @@ static void print_human(const gx_device *devices, uint32_t n, const gx_error *er
         printf("no GPU: %s\n", err->text);
     for (uint32_t i = 0; i < n; ++i) {
         const gx_device *d = &devices[i];
-        printf("GPU %d: %s, %.1f GB", d->number, d->name, (double)d->memory / 1e9);
+        printf("GPU %d: %s, %s", d->number, d->name, show_bytes(d->memory));
         if (d->free_memory)
-            printf(" (%.1f GB free)", (double)d->free_memory / 1e9);
-        printf(", compute capability %d.%d, %u multiprocessors, %.0f MB L2\n", d->major, d->minor, d->multiprocessors,
-               (double)d->l2_bytes / 1e6);
+            printf(" (%s free)", show_bytes(d->free_memory));
+        printf(", compute capability %d.%d, %u multiprocessors, %s L2\n", d->major, d->minor, d->multiprocessors,
+               show_bytes(d->l2_bytes));
         if (!d->usable)
             printf("  not usable: %s\n", d->why);
     }

@@ -1,15 +1,53 @@
 /* export.c: `gpuidx export`: an index for other engines. */
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/api/gpuidx_advanced.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
 
 static bool ends_with(const char *text, const char *end)
 {
     const size_t n = strlen(text), m = strlen(end);
     return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* Bytes of a file; 0 if it is none. */
+static uint64_t bytes_of(const char *base, const char *suffix)
+{
+    char path[4096];
+    struct stat st;
+    if ((size_t)snprintf(path, sizeof path, "%s%s", base, suffix) >= sizeof path || stat(path, &st) ||
+        !S_ISREG(st.st_mode))
+        return 0;
+    return (uint64_t)st.st_size;
+}
+
+/* What was written to output, one file (CIFF) or several. */
+static void tell_postings(const gx_index *ix, const char *output, bool ciff)
+{
+    static const char *const suffixes[] = {".docs", ".freqs", ".sizes", ".terms", ".documents"};
+    gx_index_stats st = {.size = sizeof st};
+    uint64_t bytes = ciff ? bytes_of(output, "") : 0;
+    gx_index_get_stats(ix, &st);
+    for (size_t i = 0; !ciff && i < sizeof suffixes / sizeof *suffixes; ++i)
+        bytes += bytes_of(output, suffixes[i]);
+    cli_note("%s: %s document%s, %s term%s, %s posting%s as %s%s%s",
+             strcmp(output, "-") ? output : "standard output", show_count(st.n_documents), plural(st.n_documents),
+             show_count(st.n_terms), plural(st.n_terms), show_count(st.n_postings), plural(st.n_postings),
+             ciff ? "CIFF" : "ds2i", bytes ? ", " : "", bytes ? show_bytes(bytes) : "");
+}
+
+static void tell_attributes(const gx_index *ix, const char *path)
+{
+    const uint32_t n = gx_index_n_attributes(ix);
+    gx_index_stats st = {.size = sizeof st};
+    const uint64_t bytes = bytes_of(path, "");
+    gx_index_get_stats(ix, &st);
+    cli_note("%s: %u attribute%s of %s document%s%s%s", strcmp(path, "-") ? path : "standard output", n, plural(n),
+             show_count(st.n_documents), plural(st.n_documents), bytes ? ", " : "", bytes ? show_bytes(bytes) : "");
 }
 
 static gx_export_options options_of(const cli_args *a)
@@ -30,6 +68,8 @@ static int export_attributes(const cli_args *a, const char *path)
     const gx_export_options opt = options_of(a);
     stop_on_signals();
     const gx_status st = gx_attributes_export(ix, path, &opt, &err);
+    if (st == GX_OK)
+        tell_attributes(ix, path);
     gx_index_close(ix);
     return st ? stop_fail(&err) : stop_done(path);
 }
@@ -77,6 +117,11 @@ static int run(const cli_args *a)
     gx_status st = attributes ? gx_attributes_export(ix, attributes, &opt, &err) : GX_OK;
     if (st == GX_OK)
         st = (ciff ? gx_ciff_export : gx_ds2i_export)(ix, output, &opt, &err);
+    if (st == GX_OK) {
+        tell_postings(ix, output, ciff);
+        if (attributes)
+            tell_attributes(ix, attributes);
+    }
     gx_index_close(ix);
     return st ? stop_fail(&err) : stop_done(output);
 }

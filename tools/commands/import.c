@@ -1,4 +1,5 @@
 /* import.c: `gpuidx import`: other engines' collections become an index. */
+#include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -12,6 +13,40 @@ static bool is_file(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
+/* Whether the index's words are those between white space, as they are: where nothing told how terms were made. */
+static bool takes_words_as_they_are(const gx_index *ix)
+{
+    size_t len;
+    const char *meta = gx_index_meta(ix, &len);
+    json_t *root = json_loadb(meta, len, 0, NULL), *analyzer = json_object_get(root, "analyzer");
+    const char *tokenizer = json_string_value(json_object_get(analyzer, "tokenizer"));
+    const char *stemmer = json_string_value(json_object_get(analyzer, "stemmer"));
+    const bool is = tokenizer && stemmer && strcmp(tokenizer, "word") != 0 && strcmp(stemmer, "none") == 0;
+    json_decref(root);
+    return is;
+}
+
+/* What the new index holds, in the words of `gpuidx build`; told: --analyzer was given. */
+static void tell_index(const char *path, bool told)
+{
+    gx_index *ix;
+    gx_index_stats st = {.size = sizeof st};
+    gx_index_sizes sizes;
+    const gx_index_options light = {sizeof light, GX_CHECK_STRUCTURE, GX_LOAD_MAP};
+    cli_json_memory_may_fail();
+    if (gx_index_open(&ix, path, &light, NULL))
+        return;
+    gx_index_get_stats(ix, &st);
+    gx_index_measure(ix, &sizes);
+    cli_note("%s: %s document%s, %s term%s, %s posting%s, %s (lists: %.2f bits a posting)", path,
+             show_count(st.n_docs), plural(st.n_docs), show_count(st.n_terms), plural(st.n_terms),
+             show_count(st.n_postings), plural(st.n_postings), show_bytes(st.file_bytes), show_bits(&sizes));
+    if (!told && takes_words_as_they_are(ix))
+        cli_note("words of queries are looked up as they are, since nothing tells how the terms were made; "
+                 "--analyzer=english is for those of Anserini");
+    gx_index_close(ix);
 }
 
 /* Whether path is one of the files that BASE stands for. */
@@ -148,8 +183,10 @@ static int import(const cli_args *a, attribute_list *list)
                                          : "fold");
     stop_on_signals();
     const gx_status st = (ciff ? gx_ciff_import : gx_ds2i_import)(a->argv[0], path, &opt, &err);
-    if (st == GX_OK)
+    if (st == GX_OK) {
+        tell_index(path, opt.analyzer != NULL);
         tell_counts(a, &counts);
+    }
     return st ? stop_fail(&err) : stop_done(path);
 }
 

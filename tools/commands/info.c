@@ -112,12 +112,7 @@ static int print_json(const char *path, const gx_index *ix, const gx_index_stats
 
 static void print_bytes(const char *name, uint64_t bytes)
 {
-    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
-    double x = (double)bytes;
-    size_t unit = 0;
-    for (; x >= 1000 && unit + 1 < sizeof units / sizeof *units; ++unit)
-        x /= 1000;
-    printf(unit ? "%-12s %.1f %s\n" : "%-12s %.0f %s\n", name, x, units[unit]);
+    printf("%-12s %s\n", name, show_bytes(bytes));
 }
 
 /* The analyzer of META in words. False if it is none that this program knows. */

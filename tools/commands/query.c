@@ -83,6 +83,24 @@ static const char *fault_of_id(const char *id, size_t n)
     return NULL;
 }
 
+/* Refuse the line, which holds no query. 0: it is passed over. */
+static int refuse_line(const ask *k, const char *text, size_t len, const char *why)
+{
+    char number[24];
+    gx_error err = {.status = GX_EINPUT};
+    const gx_query asked = {.size = sizeof asked, .kind = k->kind, .text = text, .len = len};
+    const int digits = snprintf(number, sizeof number, "%llu", (unsigned long long)k->line);
+    snprintf(err.text, sizeof err.text, "%s", why);
+    return ask_refuse_line(k, &asked, number, (size_t)digits, &err);
+}
+
+static void drop_rest_of_line(FILE *in)
+{
+    int c;
+    while ((c = getc_unlocked(in)) != EOF && c != '\n')
+        ;
+}
+
 /* A query a line: text, or qid, a tab and text; the qid is the line's number where none is given.
  * */
 static int ask_lines(ask *k, FILE *in, bool *none)
@@ -98,16 +116,17 @@ static int ask_lines(ask *k, FILE *in, bool *none)
         uint32_t n_hits = 0;
         const size_t mark = k->line == 1 && n >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
         if (n > MAX_LINE) {
-            code = cli_fail(GX_EINPUT, "standard input:%llu: a query of more than %d bytes; shorten it or split it",
-                            (unsigned long long)k->line, MAX_LINE);
-            break;
+            code = refuse_line(k, "", 0, "a query of more than 1048576 bytes; shorten it or split it");
+            if (k->skip)
+                drop_rest_of_line(in);
+            continue;
         }
         if ((code = convert_line(k, &utf8, line + mark, (size_t)n - mark, &told)))
             break;
         const char *text = utf8.p, *tab = memchr(text, '\t', utf8.n);
         const char *fault = tab ? fault_of_id(text, (size_t)(tab - text)) : NULL;
         if (fault) {
-            code = cli_fail(GX_EINPUT, "standard input:%llu: %s", (unsigned long long)k->line, fault);
+            code = refuse_line(k, tab + 1, utf8.n - (size_t)(tab - text) - 1, fault);
         } else if (tab) {
             const size_t id = (size_t)(tab - text);
             code = ask_query(k, text, id, tab + 1, utf8.n - id - 1, &n_hits);
@@ -157,6 +176,14 @@ static const cli_flag flags[] = {
     {"format", 'f', CLI_CHOICE, OUT_FORMATS, "human", "how results are printed"},
     {"explain", 0, CLI_SWITCH, NULL, NULL, "print why each result has its score: the formula with its numbers"},
     {"snippets", 0, CLI_CHOICE, "on|off", "on", "show the best part of each text, where the index holds the texts"},
+    {"deadline", 0, CLI_NUMBER, "MS", NULL,
+     "give a query at most `MS` milliseconds; one that takes longer is not answered, and ends the program with exit code "
+     "9 unless `--on-error=skip`",
+     .min = 1e-6, .max = 1e9},
+    {"on-error", 0, CLI_CHOICE, "fail|skip", "fail",
+     "what a line of standard input does that cannot be answered. `fail`: it ends the program; `skip`: a warning says "
+     "why, in `-f jsonl` an object with `error` takes the place of the answer, and the next line is read. Take `skip` "
+     "for a program that answers many users"},
     {"run-tag", 0, CLI_TEXT, "NAME", "gpuidx", "the last column of the `trec` format"},
     CLI_ID_FILES_FLAG,
     {"fail-empty", 0, CLI_SWITCH, NULL, NULL, "exit with 1 when no query has a result"},
@@ -172,7 +199,12 @@ static const cli_section sections[] = {
      "From standard input comes a query a line: its text, or its id, a tab and its text. Where there is no id, the "
      "line's number is one. Each answer is written before the next line is read. A line that is not UTF-8 is read "
      "as Latin-1, which is told. A line that cannot be answered, of too many terms, of more than 1 MiB, or with an "
-     "empty id or white space in it, ends the program with exit code 3."},
+     "empty id or white space in it, ends the program with exit code 3, or is passed over with `--on-error=skip`."},
+    {"While an index changes",
+     "Each query is answered from the newest commit of a collection: what `add`, `update`, `delete` or `merge` of another "
+     "process commits is seen by the next line of the same pipe and the next query of the shell. An index file stays the "
+     "one that was opened: after `gpuidx build --force` or `mv` a program that runs goes on with the old file, and a new "
+     "one sees the new file."},
     {"Filter syntax",
      "`--filter` takes conditions on the attributes that `gpuidx build --attr` kept and `gpuidx info` lists:\n"
      "\n"

@@ -1,6 +1,7 @@
 /* recode.c: `gpuidx recode`: the same index, packed otherwise. */
 #include "engine/api/gpuidx_advanced.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
 
 static void report(const gx_index *before, const char *path)
@@ -15,9 +16,8 @@ static void report(const gx_index *before, const char *path)
     gx_index_get_stats(after, &is);
     gx_index_measure(before, &old);
     gx_index_measure(after, &new);
-    cli_note("%s: %llu bytes, %.2f bits a posting of docids and tfs; before: %llu and %.2f", path,
-             (unsigned long long)is.file_bytes, new.docid_bits + new.tf_bits, (unsigned long long)was.file_bytes,
-             old.docid_bits + old.tf_bits);
+    cli_note("%s: %s, %.2f bits a posting of docids and tfs; before: %s and %.2f", path, show_bytes(is.file_bytes),
+             new.docid_bits + new.tf_bits, show_bytes(was.file_bytes), old.docid_bits + old.tf_bits);
     gx_index_close(after);
 }
 

@@ -191,6 +191,7 @@ static int check_output(const cli_args *a, const char *flag)
 /* 0, or the exit code of flags that cannot stand together and of outputs that cannot be written. */
 static int check_flags(const cli_args *a, gx_replay_options *opt)
 {
+    static const char *const of_hybrid[] = {"cpu-threads", "gpu-threads", "gpu-batch", "batch-time", "gpu-timeout"};
     if (cli_text(a, "report") && opt->run_path && !strcmp(cli_text(a, "report"), "-") && !strcmp(opt->run_path, "-"))
         return cli_usage(a, "--run and --report cannot both go to standard output");
     if (opt->run_path && cli_text(a, "report") && is_same_output(opt->run_path, cli_text(a, "report")))
@@ -209,6 +210,9 @@ static int check_flags(const cli_args *a, gx_replay_options *opt)
         return refused ? refused : bad_report;
     if (!hybrid_is_asked(a) && (cli_given(a, "decisions") || cli_given(a, "profile")))
         return cli_usage(a, "--%s is of --engine=hybrid", cli_given(a, "profile") ? "profile" : "decisions");
+    for (size_t i = 0; !hybrid_is_asked(a) && i < sizeof of_hybrid / sizeof *of_hybrid; ++i)
+        if (cli_given(a, of_hybrid[i]))
+            cli_note("--%s means something to --engine=hybrid alone", of_hybrid[i]);
     return cli_add_approximate(&opt->query, a);
 }
 
@@ -267,6 +271,8 @@ static int open_all(opened *o, const cli_args *a, const gx_engine_options *engin
         code = cli_precompute_pair_thresholds(o->en, a, &opt->query);
     if (!code && hybrid_is_asked(a))
         code = hybrid_open(&o->both, a, a->argv[0], o->ix, o->en);
+    if (!code)
+        cli_tell_ignored(a, o->both.gpu || gx_engine_get_kind(o->en) == GX_ENGINE_GPU);
     if (!code && o->both.gpu)
         code = document_filter_open_mask(&o->gpu_mask, &o->filter, o->both.gpu);
     if (!code && opt->verify_every)

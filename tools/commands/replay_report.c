@@ -257,8 +257,8 @@ void replay_put_report(FILE *out, const replay_facts *f)
     }
     put_work(out, f);
     if (r->memory.device + r->memory.pinned) {
-        fprintf(out, "Memory of a session\n  %-22s %12.1f MB\n  %-22s %12.1f MB\n", "on the GPU",
-                (double)r->memory.device / 1e6, "pinned on the host", (double)r->memory.pinned / 1e6);
+        fprintf(out, "Memory of a session\n  %-22s %15s\n  %-22s %15s\n", "on the GPU", show_bytes(r->memory.device),
+                "pinned on the host", show_bytes(r->memory.pinned));
     }
     put_verified(out, f);
 }

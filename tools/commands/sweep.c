@@ -37,22 +37,23 @@ static bool next_word(const char **list, char word[64])
     return true;
 }
 
-/* The numbers of --k1 or --b into values[MAX_VALUES], a NaN where the flag is not given; their
- * number, or 0 with *code set and the message printed. */
-static size_t read_values(const cli_args *a, const char *name, double max, float *values, int *code)
+/* The values that are tried where neither --k1 nor --b is given: pairs round those that the scorers have. */
+#define K1_GRID "0.6,0.9,1.2,1.5,2"
+#define B_GRID "0.2,0.4,0.6,0.75,0.9"
+
+/* The numbers of --k1 or --b into values[MAX_VALUES], a NaN for the scorer's own; their number, or 0 with *code set
+ * and the message printed. Where the flag is not given: the scorer's own if the other one is, else the grid. */
+static size_t read_values(const cli_args *a, const char *name, const char *other, const char *grid, double max,
+                          float *values, int *code)
 {
     const cli_flag flag = {"", 0, CLI_NUMBER, "", NULL, "", 0, max};
-    const char *list = cli_text(a, name);
+    const char *list = cli_given(a, name) ? cli_text(a, name) : cli_given(a, other) ? "default" : grid;
     char word[64], why[96];
     size_t n = 0;
-    if (!list) {
-        values[0] = NAN;
-        return 1;
-    }
     while (next_word(&list, word)) {
-        double number;
+        double number = NAN;
         uint64_t count;
-        if (!cli_read_number(&flag, word, &number, &count, why, sizeof why)) {
+        if (strcmp(word, "default") && !cli_read_number(&flag, word, &number, &count, why, sizeof why)) {
             *code = cli_usage(a, "--%s: '%s' %s", name, word, why);
             return 0;
         }
@@ -78,7 +79,8 @@ static int read_settings(settings *out, const cli_args *a, const gx_index *ix)
     static float k1[MAX_VALUES], b[MAX_VALUES];
     gx_index_stats stats = {.size = sizeof stats};
     int code = 0;
-    const size_t n_k1 = read_values(a, "k1", 0, k1, &code), n_b = code ? 0 : read_values(a, "b", 1, b, &code);
+    const size_t n_k1 = read_values(a, "k1", "b", K1_GRID, 0, k1, &code);
+    const size_t n_b = code ? 0 : read_values(a, "b", "k1", B_GRID, 1, b, &code);
     const char *list = cli_text(a, "scorer");
     char word[64];
     if (code)
@@ -199,6 +201,19 @@ static int print_json(const facts *f)
 
 /* ---- the command ---- */
 
+/* The results that the measures look at: the greatest of their cutoffs, or 1,000 where one has none. */
+static uint32_t results_of(const gx_measure *measures, size_t n)
+{
+    uint32_t k = 1;
+    for (size_t i = 0; i < n; ++i) {
+        const bool by_rank = measures[i].cutoff != UINT32_MAX && strncmp(measures[i].name, "iprec", 5) != 0;
+        if (!by_rank)
+            return 1000;
+        k = measures[i].cutoff > k ? measures[i].cutoff : k;
+    }
+    return k;
+}
+
 static int sweep(const cli_args *a, gx_engine *en, gx_sweep_options *opt)
 {
     gx_sweep_report r;
@@ -250,7 +265,6 @@ static int run(const cli_args *a)
     opt.threads = (uint32_t)cli_count(a, "threads");
     if (opt.threads == 0)
         opt.threads = cores > 0 ? (uint32_t)cores : 1;
-    opt.query.k = (uint32_t)cli_count(a, "top");
     opt.query.op = (gx_op)cli_choice(a, "op");
     opt.query.cancel = is_stopped;
     gx_log_form_find(cli_text(a, "format"), &opt.read.form);
@@ -264,6 +278,7 @@ static int run(const cli_args *a)
     if (gx_measures_parse(&measures, &opt.n_measures, cli_text(a, "measures"), &err))
         return err.status == GX_EUSAGE ? cli_usage(a, "--measures: %s", err.text) : cli_fail_error(&err);
     opt.measures = measures;
+    opt.query.k = cli_given(a, "top") ? (uint32_t)cli_count(a, "top") : results_of(measures, opt.n_measures);
     stop_on_signals();
     int code = cli_open_index(&ix, a, a->argv[0]);
     if (!code)
@@ -276,6 +291,8 @@ static int run(const cli_args *a)
         code = cli_add_residency(&engine, a);
     if (!code)
         code = cli_open_engine(&en, ix, &engine);
+    if (!code)
+        cli_tell_ignored(a, gx_engine_get_kind(en) == GX_ENGINE_GPU);
     if (!code)
         code = cli_warm(en, a);
     opt.settings = s.items;
@@ -293,11 +310,13 @@ static int run(const cli_args *a)
 
 static const cli_flag flags[] = {
     {"k1", 0, CLI_TEXT, "LIST", NULL,
-     "the values of BM25's k1 to try, separated by commas, each at least 0; usual ones are 0.6 to 2. k1 says how much "
-     "repeated words count. Without this flag, each scorer's own k1"},
+     "the values of BM25's k1 to try, separated by commas, each at least 0, or `default`, each scorer's own; usual ones "
+     "are 0.6 to 2. k1 says how much repeated words count. Without this flag: `default` if `--b` is given, else "
+     "`" K1_GRID "`"},
     {"b", 0, CLI_TEXT, "LIST", NULL,
-     "the values of BM25's b to try, separated by commas, each from 0 to 1; usual ones are 0.2 to 0.9. b says how much "
-     "long documents are marked down. Without this flag, each scorer's own b"},
+     "the values of BM25's b to try, separated by commas, each from 0 to 1, or `default`, each scorer's own; usual ones "
+     "are 0.2 to 0.9. b says how much long documents are marked down. Without this flag: `default` if `--k1` is given, "
+     "else `" B_GRID "`"},
     {"scorer", 0, CLI_TEXT, "LIST", "bm25",
      "the scorers to try, separated by commas; `gpuidx help query` has their formulas. Every scorer is tried with "
      "every "
@@ -305,9 +324,9 @@ static const cli_flag flags[] = {
     {"measures", 'm', CLI_TEXT, "LIST", "ndcg@10",
      "what to measure, as `gpuidx eval` names it, separated by commas. The best setting is the one in which the first "
      "measure is greatest"},
-    {"top", 'k', CLI_COUNT, "N", "1000",
-     "search for the `N` best results of each query. `N` should be at least the cutoff of every measure (10 of "
-     "`ndcg@10`); measures without a cutoff, such as `map`, change with it",
+    {"top", 'k', CLI_COUNT, "N", NULL,
+     "search for the `N` best results of each query. Without this flag, as many as the measures look at: the greatest "
+     "cutoff (10 of `ndcg@10`), or 1,000 where a measure, such as `map`, has none",
      .min = 1, .max = UINT32_MAX},
     {"op", 0, CLI_CHOICE, CLI_OPS, "or",
      "which documents match. `or`: those with at least one of the query's words; `and`: those with all of them; "
@@ -349,6 +368,7 @@ static const cli_section sections[] = {
 };
 
 static const cli_section examples[] = {
+    {"gpuidx sweep corpus.gx train.tsv train.qrels", "25 pairs of k1 and b by nDCG@10, and the best."},
     {"gpuidx sweep corpus.gx train.tsv train.qrels --k1=0.6,0.9,1.2 --b=0.3,0.4,0.75",
      "Nine settings by nDCG@10, and the best."},
     {"gpuidx sweep corpus.gx train.tsv train.qrels --scorer=bm25,bm25:atire --k1=0.9,1.2 -m map,ndcg@10 -j 4",

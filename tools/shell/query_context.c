@@ -60,6 +60,8 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         .snippets = cli_choice(a, "snippets") == 0,
         .timing = true,
         .tag = cli_text(a, "run-tag"),
+        .deadline = cli_given(a, "deadline") ? 1e-3 * cli_number(a, "deadline") : 0,
+        .skip = cli_choice(a, "on-error") == 1,
     };
     if ((code = cli_add_approximate(&k->options, a)) || (code = cli_add_devices(&k->engine, a)) ||
         (code = cli_add_residency(&k->engine, a)) || (code = cli_open_index(&k->ix, a, path)) ||
@@ -69,6 +71,7 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         return code;
     if (hybrid_is_asked(a) && (code = open_service(k, a, path)))
         return code;
+    cli_tell_ignored(a, k->both.gpu || gx_engine_get_kind(k->en) == GX_ENGINE_GPU);
     cli_settle_approximate(&k->options, k->en);
     cli_default_scorer(&k->options, a, k->ix);
     if ((code = cli_rm3(&k->rm3, a, k->ix)))
@@ -283,18 +286,41 @@ static int print(ask *k, out_answer *answer)
     return code;
 }
 
-/* Tell that a query cannot be answered. What is a usage error on the command line is bad input in a
- * line of standard input. */
-static int refuse(const ask *k, const gx_error *err)
+/* The answer of a query that has none, for a program that waits for one. */
+static void put_refused(const char *qid, size_t qid_len, const char *text, size_t len, const char *why)
 {
-    if (!k->line)
-        return cli_fail_error(err);
-    return cli_fail(err->status == GX_EUSAGE ? GX_EINPUT : err->status, "standard input:%llu: %s%s",
-                    (unsigned long long)k->line, err->text, cli_advice(err));
+    fputs("{\"schema\":1,\"qid\":", stdout);
+    out_put_json(stdout, qid, qid_len);
+    fputs(",\"query\":", stdout);
+    out_put_json(stdout, text, len);
+    fputs(",\"error\":", stdout);
+    out_put_json(stdout, why, strlen(why));
+    puts("}");
+    cli_flush();
+}
+
+int ask_refuse_line(const ask *k, const gx_query *asked, const char *qid, size_t qid_len, const gx_error *err)
+{
+    const unsigned long long line = k->line;
+    const gx_status st = err->status == GX_EUSAGE ? GX_EINPUT : err->status; /* which it is in a line of input */
+    if (!k->skip || (st != GX_EINPUT && st != GX_EDEADLINE))
+        return cli_fail(st, "standard input:%llu: %s%s", line, err->text, cli_advice(err));
+    cli_warn("standard input:%llu: %s%s; skipped", line, err->text, cli_advice(err));
+    if (k->format == OUT_JSONL)
+        put_refused(qid, qid_len, asked->text, asked->len, err->text);
+    return 0;
+}
+
+/* Tell that a query cannot be answered. */
+static int refuse(const ask *k, const gx_query *asked, const char *qid, size_t qid_len, gx_error *err)
+{
+    if (err->status == GX_EDEADLINE)
+        snprintf(err->text, sizeof err->text, "the query took longer than the %g ms of --deadline", 1e3 * k->deadline);
+    return k->line ? ask_refuse_line(k, asked, qid, qid_len, err) : cli_fail_error(err);
 }
 
 /* Expand the last query, where that is asked for. */
-static gx_status expand(ask *k, gx_error *err)
+static gx_status expand(ask *k, const gx_query_options *options, gx_error *err)
 {
     free(k->expanded);
     k->expanded = NULL;
@@ -302,7 +328,7 @@ static gx_status expand(ask *k, gx_error *err)
     if (!k->rm3.fb_docs)
         return GX_OK;
     const gx_query query = last_query(k);
-    return gx_rm3_expand(&k->expanded, &k->n_expanded, k->session, k->ix, &query, &k->options, &k->rm3, err);
+    return gx_rm3_expand(&k->expanded, &k->n_expanded, k->session, k->ix, &query, options, &k->rm3, err);
 }
 
 /* The last commit cannot be opened: the old one stays in use. The reason is told once. */
@@ -375,7 +401,10 @@ static gx_status search_by_service(ask *k, const gx_query *query, const gx_query
         st = gx_service_submit(k->service, &sub, NULL, err);
     if (st != GX_OK)
         return st;
-    gx_ticket_wait(ticket, -1, &answer);
+    if (gx_ticket_wait(ticket, options->seconds > 0 ? options->seconds : -1, &answer)) {
+        gx_ticket_close(ticket);
+        return err->status = GX_EDEADLINE; /* the caller has the words */
+    }
     k->by = answer.by;
     if ((st = answer.status) != GX_OK) {
         err->status = st;
@@ -388,6 +417,14 @@ static gx_status search_by_service(ask *k, const gx_query *query, const gx_query
     }
     gx_ticket_close(ticket);
     return st;
+}
+
+/* Give a call of the library what is left of the time for the query; with none left, next to nothing. */
+static void limit(gx_query_options *options, double end)
+{
+    const double left = end - progress_clock();
+    if (end > 0)
+        options->seconds = left > 1e-9 ? left : 1e-9;
 }
 
 /* What a search has found beside its hits. */
@@ -409,14 +446,17 @@ static gx_status search(ask *k, findings *f, uint32_t *n_hits, gx_error *err)
                                 .n_hits = n_hits,
                                 .n_matches = f->rich ? &f->n_matches : NULL,
                                 .exact_scores = k->scores};
-    const double begin = progress_clock();
-    gx_status st = expand(k, err);
+    const double begin = progress_clock(), end = k->deadline > 0 ? begin + k->deadline : 0;
+    limit(&options, end);
+    gx_status st = expand(k, &options, err);
     const gx_query query = last_query(k); /* as asked, or expanded */
     if (k->expanded)
         options.op = GX_OP_OR;
+    limit(&options, end);
     if (st == GX_OK)
         st = k->service ? search_by_service(k, &query, &options, &results, err)
                         : gx_search(k->session, &query, 1, &options, &results, err);
+    limit(&options, end);
     if (st == GX_OK && f->faceted)
         st = gx_count_facets(&f->facets, k->session, &query, &options, k->facets.facets, k->facets.n, err);
     f->seconds = progress_clock() - begin;
@@ -483,13 +523,13 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
         return code;
     const gx_query asked = {.size = sizeof asked, .kind = k->kind, .text = text, .len = len};
     if (f.rich && gx_highlighter_open(&f.marks, k->ix, &asked, &err))
-        return refuse(k, &err);
+        return refuse(k, &asked, qid, qid_len, &err);
 
     const gx_status st = search(k, &f, n_hits, &err);
     if (st == GX_ECANCELLED)
         cli_note("cancelled after %.1f s", f.seconds);
     else
-        code = st ? refuse(k, &err) : print_findings(k, &f, &asked, qid, qid_len, *n_hits);
+        code = st ? refuse(k, &asked, qid, qid_len, &err) : print_findings(k, &f, &asked, qid, qid_len, *n_hits);
     gx_highlighter_close(f.marks);
     gx_facets_close(f.facets);
     return code;

@@ -32,6 +32,8 @@ typedef struct ask {
     bool name_queries;        /* human: the query stands above its results */
     uint64_t line;            /* of standard input that the query stands in, for messages; 0: none */
     const char *tag;
+    double deadline; /* seconds for a query; 0: no limit */
+    bool skip;       /* a line of standard input that cannot be answered does not end the program */
     uint64_t *docids; /* [max_k] */
     double *scores;   /* [max_k] */
     uint32_t max_k;
@@ -69,6 +71,10 @@ int ask_set_facets(ask *k, const char *text);
 /* Answer a query on stdout, of a collection by its last commit. 0, or the exit code with the
  * message printed; *n_hits the number of results. A cancelled search says so and is 0. */
 int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t len, uint32_t *n_hits);
+
+/* Tell that the query of k->line is refused, and why (err: GX_EINPUT, GX_EUSAGE, ...). 0: it is passed over; else the
+ * exit code. */
+int ask_refuse_line(const ask *k, const gx_query *asked, const char *qid, size_t qid_len, const gx_error *err);
 
 /* Explain the last query's score of one document. */
 int ask_explain(ask *k, uint64_t docid);

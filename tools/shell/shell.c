@@ -292,7 +292,7 @@ static void show_stats(shell *s, const char *arg)
     printf("terms       %u\n", st.n_terms);
     printf("postings    %llu\n", (unsigned long long)st.n_postings);
     printf("tokens      %llu (%.1f a document)\n", (unsigned long long)st.n_tokens, st.avgdl);
-    printf("file        %.1f MB\n", (double)st.file_bytes / 1e6);
+    printf("file        %s\n", show_bytes(st.file_bytes));
     printf("engine      %s\n", gx_engine_describe(s->k->en));
     printf("queries     %llu", (unsigned long long)s->k->n_asked);
     if (s->k->n_asked)
@@ -347,10 +347,17 @@ static void help(shell *s, const char *arg)
 {
     (void)s, (void)arg;
     for (size_t i = 0; i < N_COMMANDS; ++i) {
-        const int at = printf("%s %s", commands[i].name, commands[i].arg);
-        printf("%*s%s\n", at < 32 ? 32 - at : 1, "", commands[i].help);
+        enum { COLUMN = 32 };
+        int at = printf("%s %s", commands[i].name, commands[i].arg);
+        if (at + 1 > COLUMN) {
+            putchar('\n');
+            at = 0;
+        }
+        printf("%*s", COLUMN - at, "");
+        cli_put_wrapped(stdout, commands[i].help, COLUMN, COLUMN);
     }
-    puts("A setting without a value is shown. All else is a query. Ctrl-C cancels a running query.");
+    cli_put_wrapped(stdout, "A setting without a value is shown. All else is a query. Ctrl-C cancels a running query.",
+                    0, 0);
 }
 
 static void show_settings(shell *s, const char *arg)
@@ -386,15 +393,15 @@ static void run_command(shell *s, char *line)
         *arg++ = 0;
     arg += strspn(arg, " \t");
     for (size_t i = 0; i < N_COMMANDS; ++i) {
-        names[i] = commands[i].name;
-        if (strcmp(line, names[i]) == 0) {
+        names[i] = commands[i].name + 1; /* all begin with a dot, which makes none of them nearer */
+        if (strcmp(line, commands[i].name) == 0) {
             commands[i].run(s, arg);
             return;
         }
     }
-    const char *nearest = cli_nearest(line, names, N_COMMANDS);
+    const char *nearest = cli_nearest(line + 1, names, N_COMMANDS);
     if (nearest)
-        fprintf(stderr, "%s: there is no such command; did you mean %s?\n", line, nearest);
+        fprintf(stderr, "%s: there is no such command; did you mean .%s?\n", line, nearest);
     else
         fprintf(stderr, "%s: there is no such command; .help lists them\n", line);
 }

@@ -233,8 +233,10 @@ static int open_engines(query_bench *b, const cli_args *a, bool part)
     if (!code && options.kind != GX_ENGINE_CPU)
         code = open_engine(b, options, GX_ENGINE_GPU, options.kind == GX_ENGINE_GPU);
     const gx_engine *last = b->n_engines ? b->engines[b->n_engines - 1].en : NULL;
-    return !code && last && gx_engine_get_kind(last) == GX_ENGINE_GPU ? cli_warm(b->engines[b->n_engines - 1].en, a)
-                                                                      : code;
+    const bool gpu = last && gx_engine_get_kind(last) == GX_ENGINE_GPU;
+    if (!code && !part)
+        cli_tell_ignored(a, gpu);
+    return !code && gpu ? cli_warm(b->engines[b->n_engines - 1].en, a) : code;
 }
 
 static int measure_memory(query_bench *b)
