@@ -244,10 +244,6 @@ bool cli_switch(const cli_args *a, const char *flag)
 {
     return value_of(a, flag)->given;
 }
-bool cli_has(const cli_args *a, const char *flag)
-{
-    return find_long(a->command, flag, strlen(flag)) >= 0;
-}
 
 const char *cli_text(const cli_args *a, const char *flag)
 {

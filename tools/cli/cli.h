@@ -153,7 +153,6 @@ int cli_run(const cli_command *command, int argc, char **argv);
 /* Does the command have the flag? */
 bool cli_has(const cli_args *a, const char *flag);
 /* Was the flag on the command line? */
-bool cli_has(const cli_args *a, const char *flag); /* does the command have the flag? The others need it */
 bool cli_given(const cli_args *a, const char *flag);
 /* Values: the given one, else the default. A flag without either: false, NULL, 0, NaN. The name
  * must be in the command's table (asserted). */

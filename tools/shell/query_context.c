@@ -460,6 +460,8 @@ static gx_status search(ask *k, findings *f, uint32_t *n_hits, gx_error *err)
     if (st == GX_OK && f->faceted)
         st = gx_count_facets(&f->facets, k->session, &query, &options, k->facets.facets, k->facets.n, err);
     f->seconds = progress_clock() - begin;
+    if (st == GX_OK && k->deadline > 0 && f->seconds > k->deadline) /* not every step looks at the clock */
+        st = err->status = GX_EDEADLINE;
     ++k->n_asked;
     k->seconds += f->seconds;
     return st;
