@@ -43,7 +43,7 @@
  *   gx_query_options options;
  *   gx_query_init(&query, sizeof query, "inverted index", 14);
  *   gx_query_options_init(&options, sizeof options);    // OR, BM25, the best 10
- *   gx_results results = {sizeof results, docids, scores, &n_hits, NULL};
+ *   gx_results results = GX_RESULTS(docids, scores, &n_hits);
  *   if (gx_index_open(&index, "index.gx", NULL, &err) ||
  *       gx_engine_open(&engine, index, NULL, &err) ||
  *       gx_session_open(&session, engine, &err) ||
@@ -68,6 +68,22 @@
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+
+/* The initializer of a struct that the library fills in, all 0 but its size:
+ * gx_index_stats stats = GX_SIZED(gx_index_stats); */
+#ifdef __cplusplus
+#define GX_SIZED(type)                                                                                                 \
+    ([]() {                                                                                                            \
+        type sized_ = type();                                                                                          \
+        sized_.size = sizeof(type);                                                                                    \
+        return sized_;                                                                                                 \
+    }())
+#else
+#define GX_SIZED(type)                                                                                                 \
+    {                                                                                                                  \
+        .size = sizeof(type)                                                                                           \
+    }
 #endif
 
 /* The version of this header. gx_version tells the library's. */
@@ -837,6 +853,11 @@ typedef struct gx_results {
     double *exact_scores; /* [n * k] */
     uint64_t *docids64;   /* [n * k] */
 } gx_results;
+/* With the three arrays that most programs want, and none of the others. */
+#define GX_RESULTS(docids, scores, n_hits)                                                                             \
+    {                                                                                                                  \
+        sizeof(gx_results), (docids), (scores), (n_hits), NULL, NULL, NULL                                             \
+    }
 
 /* Open a session on an engine, which must outlive it. */
 GX_API gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err);

@@ -108,7 +108,7 @@ int main(int argc, char **argv)
     float scores[K];
     gx_query query;
     gx_query_options options;
-    gx_results results = {sizeof results, docids, scores, &n_hits, NULL};
+    gx_results results = GX_RESULTS(docids, scores, &n_hits);
 
     if (argc != 2) {
         fputs("usage: embed INDEX\n", stderr);

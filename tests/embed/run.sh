@@ -56,6 +56,17 @@ for name in $(sed -n 's/^#define GX_\([A-Z]*_OPTIONS\) .*/\1/p' "$include"/gpuid
     echo "extern $type $name; $type $name = GX_$name;" >>"$dest/header.c"
 done
 grep -q GX_REPLAY_OPTIONS "$dest/header.c"
+# and all that the library fills in
+{
+    echo 'int uses(void); int uses(void) {'
+    sed -n '/^typedef struct gx_[a-z0-9_]* {/{s/^typedef struct \(gx_[a-z0-9_]*\) {/\1/;h;n;/^    size_t size;/{g;p}}' \
+        "$include"/gpuidx*.h | while read -r type; do
+        echo "$type a_$type = GX_SIZED($type); if (a_$type.size != sizeof(a_$type)) return 1;"
+    done
+    echo 'uint32_t docids[1], n; float scores[1]; gx_results results = GX_RESULTS(docids, scores, &n);'
+    echo 'return (int)results.size; }'
+} >>"$dest/header.c"
+grep -q 'GX_SIZED(gx_builder_counts)' "$dest/header.c"
 $cc -std=c11 -Wall -Wextra -pedantic -Werror -fsyntax-only $(pkg-config --cflags gpuidx) "$dest/header.c"
 if command -v c++ >/dev/null; then
     c++ -std=c++17 -Wall -Wextra -pedantic -Werror -fsyntax-only -x c++ $(pkg-config --cflags gpuidx) "$dest/header.c"
@@ -75,14 +86,14 @@ END
 }
 
 step "shared"
-$cc -std=c11 -Wall -Wextra "$here/embed.c" -o "$dest/shared" $(pkg-config --cflags --libs gpuidx)
+$cc -std=c11 -Wall -Wextra -Werror "$here/embed.c" -o "$dest/shared" $(pkg-config --cflags --libs gpuidx)
 LD_LIBRARY_PATH=$lib "$dest/shared" "$dest/shared.gx" >"$dest/shared.out"
 answer "$dest/shared.out"
 LD_LIBRARY_PATH=$lib ldd "$dest/shared" | grep -q libgpuidx
 
 step "static"
 # libgpuidx itself static, what it needs shared: their static forms need what is rarely installed
-$cc -std=c11 -Wall -Wextra "$here/embed.c" -o "$dest/static" $(pkg-config --cflags gpuidx) -L"$lib" -l:libgpuidx.a \
+$cc -std=c11 -Wall -Wextra -Werror "$here/embed.c" -o "$dest/static" $(pkg-config --cflags gpuidx) -L"$lib" -l:libgpuidx.a \
     $(pkg-config --static --libs gpuidx | sed 's/-lgpuidx//')
 "$dest/static" "$dest/static.gx" >"$dest/static.out"
 answer "$dest/static.out"
@@ -95,7 +106,7 @@ step "the installed program reads the same index"
 
 step "README's program"
 sed -n '/^## From Python and from C/,/^## The map/s/^    //p' "$here/../../README.md" >"$dest/search.c"
-(cd "$dest" && $cc -Wall -Werror search.c -o search $(pkg-config --static --cflags --libs gpuidx) &&
+(cd "$dest" && $cc -Wall -Wextra -Werror search.c -o search $(pkg-config --static --cflags --libs gpuidx) &&
     "$root/bin/gpuidx" build -q --analyzer=simple -f plain search.c -o scifact.gx &&
     LD_LIBRARY_PATH=$lib ./search >search.out)
 grep -q '^[0-9]* [0-9.]*$' "$dest/search.out" # the line with the query is found
