@@ -3,6 +3,7 @@
 #
 #   tools/setup.sh              install what is missing, and build
 #   tools/setup.sh --minimal    the same without what only the tests need
+#   tools/setup.sh --mpi        and gpuidx-mpi, for several hosts, with Open MPI
 #   tools/setup.sh --python     install what `pip install .` needs, and do not build: pip does
 #   tools/setup.sh --check      only say what is missing; exit 1 if anything is. With --minimal before it: of that
 #
@@ -47,15 +48,17 @@ needs=(
   'bzip2 (tests)|command -v bzip2|bzip2'
 )
 
-minimal=false check=false python=false
+minimal=false check=false python=false mpi=false
 for word in "$@"; do
   case $word in
     --minimal) minimal=true ;;
+    --mpi) mpi=true ;;
     --python) minimal=true python=true ;;
     --check) check=true ;;
-    *) echo "gpuidx: $word: there is no such flag; there are --minimal, --python and --check" >&2; exit 2 ;;
+    *) echo "gpuidx: $word: there is no such flag; there are --minimal, --mpi, --python and --check" >&2; exit 2 ;;
   esac
 done
+! $mpi || needs+=('Open MPI|pkg-config --exists ompi-c|libopenmpi-dev' 'mpirun|command -v mpirun|openmpi-bin')
 if $minimal; then # nvcc needs a C++ compiler too
   command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || needs=("${needs[@]/*nvcc, tests*/}")
   ! $python || needs=("${needs[@]/#'Python (tests)'/Python}")
@@ -115,10 +118,11 @@ build() {
     if ! $minimal && meson configure build 2>/dev/null | grep -qE '^ *tests +disabled'; then
       meson configure build -Dtests=auto
     fi
+    ! $mpi || meson configure build -Dmpi=enabled
     meson setup --reconfigure build >/dev/null 2>&1 || meson setup --wipe build
   else
     rm -rf build
-    meson setup build $($minimal && echo -Dtests=disabled)
+    meson setup build $($minimal && echo -Dtests=disabled) $($mpi && echo -Dmpi=enabled)
   fi
   meson compile -C build
 }
