@@ -2,6 +2,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,6 +164,16 @@ static uint64_t key_of_double(const gx_facet_count *f, double x)
     return key_of_float(f->facet.grouping == GX_FACET_WIDTH ? range_of(f->facet.width, x).low : x);
 }
 
+/* The number of 15 decimal digits nearest to an edge, where that is next to it beside the width of a bin: 552.8925, and
+ * not 552.8924999999999, which roundings have made of it. */
+static double tidy(double edge, long double width)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.15g", edge);
+    const double near = strtod(text, NULL);
+    return fabsl((long double)near - edge) < width / 1e6L ? near : edge;
+}
+
 static bool make_edges(gx_facet_count *f)
 {
     const uint32_t bins = f->facet.bins;
@@ -172,7 +183,9 @@ static bool make_edges(gx_facet_count *f)
     if (!(f->edges = malloc((bins + 1ull) * sizeof *f->edges)))
         return false;
     for (uint32_t i = 0; i <= bins; ++i)
-        f->edges[i] = i == bins ? f->greatest_float : (double)(low + range * i / bins);
+        f->edges[i] = i == 0      ? f->least_float
+                      : i == bins ? f->greatest_float
+                                  : tidy((double)(low + range * i / bins), range / bins);
     return true;
 }
 
