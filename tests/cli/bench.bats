@@ -125,11 +125,24 @@ assert json.load(sys.stdin)["simd"] == "portable"' <<<"$output"
     complains "the environment's GX_CPU, 'sse', names no instruction set of this processor"
 }
 
+# Do the scripts' titles say of what they are, on which machine, by which version, when? titled OF SCRIPT...
+titled() {
+    local of=$1 script cpu
+    cpu=$(sed -n 's/^model name[[:blank:]]*: *//p' /proc/cpuinfo | head -n 1)
+    shift
+    for script in "$@"; do
+        grep -F -e "\\n$of; ${cpu:-unknown CPU}; " "$script" |
+            grep -Eq '^set title "[^"]+; gpuidx [0-9.]+, [0-9]{4}-[0-9]{2}-[0-9]{2}" noenhanced$' ||
+            { echo "$script: $(grep 'set title' "$script")"; return 1; }
+    done
+}
+
 @test "a plot's data are there whether gnuplot is or not" {
     ask bench codecs --engine=cpu --index="$TINY" --queries="$LOG" --codecs=gpubp128,bp32 --plot=plots
     exits 0
     grep -q '^\$cpu << END$' plots/size-docids.gp
     grep -q ' GPU-BP128$' plots/size-tfs.gp
+    titled "tiny.gx, $(basename "$LOG")" plots/*.gp
 }
 
 @test "a plot of one codec or one length is drawn like any other, without a word" {
@@ -343,6 +356,7 @@ assert all(x["ours_ns"] >= 0 for x in r["rows"]), r' <<<"$output"
         grep -q '^\$s0_0 << END$' drawn/$plot.gp
     done
     [ "$(grep -c '^[0-9]' drawn/postings.gp)" -gt 10 ]
+    titled 'generated collection of 2000 documents, seed 1' drawn/*.gp
 }
 
 @test "bench query draws recall against speed, of words and of vectors" {
@@ -362,6 +376,9 @@ assert rows[0]["approximate"] == 0 and abs(rows[1]["approximate"] - 0.05) < 1e-6
 assert rows[0]["recall"] == 1 and rows[-1]["recall"] < rows[1]["recall"] <= 1, rows
 assert all(x["queries_per_second"] > 0 for x in rows), rows' <<<"$output"
     grep -q '^\$cpu << END$' recalls/recall.gp
+    titled 's.gx, s.queries.jsonl' recalls/recall.gp
+    ask bench query --engine=cpu --figure=ratio --plot=ratios
+    titled 'generated lists' ratios/ratio.gp
     ask bench query --figure=recall s.gx s.queries.jsonl --op=and
     exits 2
     complains '--op'

@@ -188,6 +188,7 @@ assert len(r) == 1 and r[0]["engine"] == "hybrid" and r[0]["queries"] == 1000 an
 assert r[0]["above_50_ms"] <= r[0]["above_5_ms"] <= r[0]["above_1_ms"] <= 1000
 assert r[0]["p50_us"] <= r[0]["p99_us"] <= r[0]["p99.9_us"]' <.stdout
     grep -q 'p99' plots/schedule.gp
+    grep -Eq '^set title "Latency by rate.ntiny.gx, log; .*; gpuidx [0-9.]+, [0-9-]{10}" noenhanced$' plots/schedule.gp
     ask bench schedule "$TINY" log --cpu-threads=x
     exits 2
     ask bench schedule "$TINY" log --engines=tpu

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "codecs/words/simd.h"
@@ -60,6 +61,36 @@ int bench_print_json(json_t *report)
     puts(text);
     free(text);
     return 0;
+}
+
+/* Bytes inside double quotes of gnuplot. */
+static void put_quoted(FILE *f, const char *text)
+{
+    for (; *text; ++text) {
+        if (*text == '"' || *text == '\\')
+            putc('\\', f);
+        putc((unsigned char)*text < ' ' ? ' ' : *text, f);
+    }
+}
+
+void bench_put_title(FILE *f, const char *what, const bench_subject *of)
+{
+    char cpu[128], date[32];
+    const time_t now = time(NULL);
+    struct tm day;
+    strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &day));
+    fputs("set title \"", f);
+    put_quoted(f, what);
+    fputs("\\n", f);
+    const char *const words[] = {of->index, of->log, cpu_name(cpu), of->gpu};
+    for (size_t i = 0; i < sizeof words / sizeof *words; ++i) {
+        if (!words[i] || !*words[i])
+            continue;
+        put_quoted(f, i < 2 && strrchr(words[i], '/') ? strrchr(words[i], '/') + 1 : words[i]); /* of a path, its name */
+        fputs(i == 0 && of->log ? ", " : "; ", f);
+    }
+    fprintf(f, "gpuidx %s, %s\" noenhanced\n", gx_version(), date);
+    fputs("set linetype 5 linecolor rgb '#8c6d1f'\n", f); /* gnuplot's own is yellow */
 }
 
 int bench_plot_dir(const char *dir)

@@ -29,6 +29,14 @@ int bench_print_json(json_t *report);
     }
 void bench_plot_force(bool force);
 
+/* What a plot is of; NULL where there is none. */
+typedef struct bench_subject {
+    const char *index, *log, *gpu;
+} bench_subject;
+/* Into a gnuplot script: a title of two lines, what is drawn, and of which index and log, on which machine, by which
+ * version, when; and lines of colours that stand out from white. */
+void bench_put_title(FILE *f, const char *what, const bench_subject *of);
+
 /* The folder of plots: made where there is none, and written to; 0, or the exit code. */
 int bench_plot_dir(const char *dir);
 

@@ -133,16 +133,17 @@ int bitmap_print(const bitmap_report *r, bitmap_format format)
 /* ---- plots ---- */
 
 /* Bars: a group a row of the table, a colour a column; the axis is logarithmic, as the paper's are. */
-static int plot_table(const bitmap_table *t, const char *dir)
+static int plot_table(const bitmap_report *r, const bitmap_table *t, const char *dir)
 {
     int code = 0;
     FILE *const f = draw_begin(dir, t->name, &code);
     if (!f)
         return code;
+    bench_put_title(f, t->title, &(bench_subject){NULL, NULL, r->gpu});
     fprintf(f,
-            "set title \"%s\"\nset style data histograms\nset style fill solid 0.7\nset logscale y\nset grid y\n"
+            "set format y '%%g'\nset style data histograms\nset style fill solid 0.7\nset logscale y\nset grid y\n"
             "set key outside right\nset xtics rotate by -30\nset ylabel '%s'\n$bars << END\nrow",
-            t->title, t->axis);
+            t->axis);
     for (uint32_t k = 0; k < t->n_columns; ++k)
         fprintf(f, " \"%s\"", t->columns[k]);
     for (uint32_t i = 0; i < t->n_rows; ++i) {
@@ -168,7 +169,7 @@ int bitmap_plot(const bitmap_report *r, const char *dir)
     int code = 0;
     for (uint32_t i = 0; i < r->n_tables && !code; ++i)
         if (r->tables[i]->axis)
-            code = plot_table(r->tables[i], dir);
+            code = plot_table(r, r->tables[i], dir);
     return code;
 }
 

@@ -60,18 +60,27 @@ static int draw(const codec_report *r, codec_data data, const char *dir, const c
     return bench_script_end(dir, name);
 }
 
+static void put_title(FILE *f, const codec_report *r, const char *what)
+{
+    bench_put_title(f, what, &(bench_subject){r->index ? r->index : "generated lists", r->log,
+                                              r->gpu ? r->gpu_name : NULL});
+}
+
 /* ---- speed by length: Figure 3 ---- */
 
 static void length_series(FILE *f, const codec_report *r, codec_data data)
 {
-    fprintf(f,
-            "set logscale y\n"
-            "set xlabel 'length of the list, log2'\n"
-            "set ylabel 'millions of integers a second'\n"
+    char title[96];
+    fputs("set logscale y\n"
+          "set xlabel 'length of the list, log2'\n"
+          "set ylabel 'millions of integers a second'\n"
             "set key outside right\n"
             "set grid\n"
-            "set title 'Decoding, d-gaps, %s'\n",
-            codec_data_name(data));
+            "set xtics 1\n"
+            "set format y '%g'\n",
+            f);
+    snprintf(title, sizeof title, "Decoding d-gaps, %s, by length", codec_data_name(data));
+    put_title(f, r, title);
     span lengths = {0}, speeds = {0};
     for (uint32_t i = 0; i < r->n_methods; ++i) {
         fprintf(f, "$m%u << END\n", i);
@@ -110,17 +119,19 @@ static uint32_t longest(const codec_report *r, codec_data data)
 static void size_series(FILE *f, const codec_report *r, codec_data data)
 {
     const uint32_t log2n = longest(r, data);
-    char length[32] = "";
+    char length[32] = "", title[96];
     if (log2n)
-        snprintf(length, sizeof length, ", 2^{%u}", log2n);
-    fprintf(f,
-            "set logscale y\n"
-            "set xlabel 'bits an integer'\n"
-            "set ylabel 'millions of integers a second'\n"
-            "set grid\n"
-            "set key outside right\n"
-            "set title 'Decoding %s, %s%s'\n",
-            data == DATA_TFS ? "tfs" : "d-gaps", codec_data_name(data), length);
+        snprintf(length, sizeof length, ", lists of 2^%u", log2n);
+    fputs("set logscale y\n"
+          "set xlabel 'bits an integer'\n"
+          "set ylabel 'millions of integers a second'\n"
+          "set grid\n"
+          "set format y '%g'\n"
+          "set key outside right\n",
+          f);
+    snprintf(title, sizeof title, "Decoding %s, %s%s, by size", data == DATA_TFS ? "tfs" : "d-gaps",
+             codec_data_name(data), length);
+    put_title(f, r, title);
     span bits = {0}, speeds = {0};
     for (int gpu = 0; gpu < 2; ++gpu) {
         fprintf(f, "$%s << END\n", gpu ? "gpu" : "cpu");

@@ -191,11 +191,15 @@ static int open_queries(query_bench *b, const cli_args *a, gx_index **ix, gx_syn
         b->ix = &(*synth)->ix;
         b->synth = *synth;
         b->n = most;
+        snprintf(b->index, sizeof b->index, "generated collection of %u documents, seed %llu", opt.n_docs,
+                 (unsigned long long)opt.seed);
         return 0;
     }
     if ((code = cli_open_index(ix, a, a->argv[0])))
         return code;
     b->ix = *ix;
+    snprintf(b->index, sizeof b->index, "%s", a->argv[0]);
+    b->log = a->argv[1];
     if (read_log(b, a->argv[1], most, &err))
         return cli_fail_error(&err);
     return b->n ? 0 : cli_fail(GX_EINPUT, "%s has no query", a->argv[1]);
@@ -360,6 +364,7 @@ static int report(const query_bench *b, const cli_args *a, query_format format)
 static int draw_figure(const cli_args *a, query_format format)
 {
     bool gpu = false;
+    char name[128] = "";
     const bool ratios = cli_choice(a, "figure") == 1;
     int code;
     if (a->argc || cli_given(a, "documents"))
@@ -368,7 +373,6 @@ static int draw_figure(const cli_args *a, query_format format)
         return code;
     if (cli_choice(a, "engine") != GX_ENGINE_CPU) {
         gx_error err = {0};
-        char name[128] = "";
         gx_status st = gx_device_use(0, &err);
 #if GX_CUDA
         if (st == GX_OK)
@@ -382,7 +386,7 @@ static int draw_figure(const cli_args *a, query_format format)
         else
             cli_note("no GPU is measured: %s", err.text);
     }
-    return query_figure(ratios, gpu, (uint32_t)cli_count(a, "device"), (uint32_t)cli_count(a, "seed"), format,
+    return query_figure(ratios, gpu ? name : NULL, (uint32_t)cli_count(a, "device"), (uint32_t)cli_count(a, "seed"), format,
                         cli_text(a, "plot"));
 }
 

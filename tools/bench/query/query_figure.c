@@ -192,7 +192,7 @@ static void print(const point *points, uint32_t n, bool gpu, uint32_t seed, quer
     }
 }
 
-static int plot(const point *points, uint32_t n, bool gpu, bool ratios, const char *dir)
+static int plot(const point *points, uint32_t n, bool gpu, const char *gpu_name, bool ratios, const char *dir)
 {
     int code = 0;
     const char *name = ratios ? "ratio" : "figure6";
@@ -206,6 +206,8 @@ static int plot(const point *points, uint32_t n, bool gpu, bool ratios, const ch
             "set xlabel '%s'\n"
             "set ylabel 'ns an integer of the shorter list'\n",
             ratios ? "length of the longer list" : "length of either list");
+    bench_put_title(f, ratios ? "Merge Find by ratio of lengths" : "Merge Find by length",
+                    &(bench_subject){"generated lists", NULL, gpu_name});
     for (int on = 0; on <= gpu; ++on) {
         fprintf(f, "$%s << END\n", on ? "gpu" : "cpu");
         for (uint32_t i = 0; i < n; ++i) {
@@ -231,11 +233,12 @@ static int plot(const point *points, uint32_t n, bool gpu, bool ratios, const ch
     return draw_end(f, dir, name);
 }
 
-int query_figure(bool ratios, bool gpu, uint32_t device, uint32_t seed, query_format format, const char *dir)
+int query_figure(bool ratios, const char *gpu_name, uint32_t device, uint32_t seed, query_format format, const char *dir)
 {
     static const uint32_t lengths[MAX_POINTS] = {5000, 16000, 50000, 160000, 500000, 1600000, 5000000, 16000000};
     gx_error err = {0};
     point points[MAX_POINTS] = {0};
+    const bool gpu = gpu_name != NULL;
     uint32_t n = 0;
     for (; n < (ratios ? 7u : MAX_POINTS); ++n) {
         points[n].n_a = ratios ? 200000 : lengths[n];
@@ -249,5 +252,5 @@ int query_figure(bool ratios, bool gpu, uint32_t device, uint32_t seed, query_fo
         code = print_json(points, n, gpu, ratios, seed);
     else
         print(points, n, gpu, seed, format);
-    return dir && code == 0 ? plot(points, n, gpu, ratios, dir) : code;
+    return dir && code == 0 ? plot(points, n, gpu, gpu_name, ratios, dir) : code;
 }

@@ -31,6 +31,15 @@ int draw_end(FILE *f, const char *dir, const char *name)
     return bench_script_end(dir, name);
 }
 
+void query_put_title(FILE *f, const query_bench *b, const char *what, uint32_t k)
+{
+    char title[128];
+    const query_engine *last = &b->engines[b->n_engines - 1];
+    const bool gpu = gx_engine_get_kind(last->en) == GX_ENGINE_GPU;
+    snprintf(title, sizeof title, "%s, top %u", what, k);
+    bench_put_title(f, title, &(bench_subject){b->index, b->log, gpu ? gx_engine_describe(last->en) : NULL});
+}
+
 /* ---- throughput against batch size ---- */
 
 /* Block numbers of the script's data: engine, operator. */
@@ -90,8 +99,8 @@ static gx_status rate_series(query_bench *b, FILE *f, const gx_op *ops, uint32_t
                                       MAX_OFFERED, &n, err);
                 query_sort(latencies, n);
                 if (st == GX_OK && n)
-                    fprintf(f, "%.1f %.2f %.2f\n", rate, query_quantile(latencies, n, .5) * 1e6,
-                            query_quantile(latencies, n, .99) * 1e6);
+                    fprintf(f, "%.1f %.6g %.6g\n", rate, query_quantile(latencies, n, .5) * 1e3,
+                            query_quantile(latencies, n, .99) * 1e3);
             }
             fputs("END\n", f);
         }
@@ -117,7 +126,7 @@ static gx_status postings_series(query_bench *b, FILE *f, const gx_op *ops, uint
                 gx_engine_add_list_sizes(b->engines[e].en, &b->engines[e].plans[i], &sizes);
                 st = query_run(b, &b->engines[e], i, 1, &seconds, err);
                 if (st == GX_OK && sizes.postings)
-                    fprintf(f, "%llu %.2f\n", (unsigned long long)sizes.postings, seconds * 1e6);
+                    fprintf(f, "%llu %.6g\n", (unsigned long long)sizes.postings, seconds * 1e3);
             }
             fputs("END\n", f);
         }
@@ -130,13 +139,13 @@ static gx_status postings_series(query_bench *b, FILE *f, const gx_op *ops, uint
 int query_plot(query_bench *b, const char *dir, const gx_op *ops, uint32_t n_ops, uint32_t k)
 {
     static const struct {
-        const char *name, *x, *y, *style;
+        const char *name, *what, *x, *y, *style;
         gx_status (*series)(query_bench *, FILE *, const gx_op *, uint32_t, uint32_t, gx_error *);
         bool tail; /* a second curve, of p99 */
     } plots[] = {
-        {"batch", "queries a batch", "queries/s", "linespoints", batch_series, false},
-        {"rate", "queries/s offered", "us from when a query is due", "linespoints", rate_series, true},
-        {"postings", "postings of the query", "us, alone", "points", postings_series, false},
+        {"batch", "Queries per second by batch size", "queries a batch", "queries/s", "linespoints", batch_series, false},
+        {"rate", "Latency by rate", "queries/s offered", "ms from when a query is due", "linespoints", rate_series, true},
+        {"postings", "Time by postings", "postings of the query", "ms, alone", "points", postings_series, false},
     };
     for (size_t i = 0; i < sizeof plots / sizeof *plots; ++i) {
         gx_error err = {0};
@@ -149,10 +158,11 @@ int query_plot(query_bench *b, const char *dir, const gx_op *ops, uint32_t n_ops
                 "set logscale xy\n"
                 "set grid\n"
                 "set key outside right\n"
+                "set format y '%%g'\n"
                 "set xlabel '%s'\n"
-                "set ylabel '%s'\n"
-                "set title 'top %u'\n",
-                plots[i].x, plots[i].y, k);
+                "set ylabel '%s'\n",
+                plots[i].x, plots[i].y);
+        query_put_title(f, b, plots[i].what, k);
         if (plots[i].series(b, f, ops, n_ops, k, &err)) {
             fclose(f);
             return cli_fail_error(&err);

@@ -168,9 +168,11 @@ static int plot(const query_bench *b, const recall_point *points, uint32_t n, co
             "set grid\n"
             "set logscale y\n"
             "set key bottom left\n"
+            "set format y '%%g'\n"
             "set xlabel 'recall@%u'\n"
             "set ylabel 'queries/s'\n",
             b->k);
+    query_put_title(f, b, "Queries per second by recall", b->k);
     char lines[2 * N_SERIES * 160] = "";
     size_t len = 0;
     for (uint32_t e = 0; e < b->n_engines; ++e) {

@@ -5,6 +5,8 @@
 #ifndef GX_TOOLS_BENCH_QUERY_QUERY_REPORT_H
 #define GX_TOOLS_BENCH_QUERY_QUERY_REPORT_H
 
+#include <stdio.h>
+
 #include "engine/clock.h"
 #include "query/engine/list_sizes.h"
 #include "query/engine/session.h"
@@ -54,6 +56,8 @@ typedef struct query_text {
 typedef struct query_bench {
     const gx_index *ix;
     const gx_synth *synth; /* a generated collection, whose queries are its own; or NULL */
+    char index[256];       /* what the index is called, for plots */
+    const char *log;       /* the path of the queries, or NULL */
     query_text *texts;     /* [n], or NULL */
     uint32_t n;            /* queries */
     uint32_t runs;
@@ -122,7 +126,10 @@ int query_plot(query_bench *b, const char *dir, const gx_op *ops, uint32_t n_ops
 
 /* Intersection of two lists by levels of recursion: of equal length (Figure 6), or ratios: of
  * 200,000 integers with longer ones. dir: for a plot, or NULL. */
-int query_figure(bool ratios, bool gpu, uint32_t device, uint32_t seed, query_format format, const char *dir);
+int query_figure(bool ratios, const char *gpu_name, uint32_t device, uint32_t seed, query_format format, const char *dir);
+
+/* The title of a plot of what was measured (bench_put_title). */
+void query_put_title(FILE *f, const query_bench *b, const char *what, uint32_t k);
 
 /* Recall against speed for series of settings of gx_approximate_read, of a GPU for terms that are left out alone, for
  * the k best, in batches on a GPU. dir: for a plot, or NULL. */

@@ -202,15 +202,16 @@ static json_t *curves_json(const cost_table *t, const curve *curves, int n, cons
     return root;
 }
 
-static int plot_curves(const curve *curves, int n, const char *dir)
+static int plot_curves(const cost_table *t, const curve *curves, int n, const char *dir)
 {
     int code = 0;
     FILE *f = draw_begin(dir, "figure7", &code);
     if (!f)
         return code;
     fputs("set grid\nset logscale x\nset key outside right\nset xlabel 'queries a second'\n"
-          "set ylabel 'mean delay in ms'\n",
+          "set format y '%g'\nset ylabel 'mean delay in ms'\n",
           f);
+    bench_put_title(f, "Simulated delay by rate", &(bench_subject){t->name, NULL, NULL});
     for (int s = 0; s < n; ++s) {
         fprintf(f, "$s%d << END\n", s);
         for (int i = 0; i < N_CURVE; ++i)
@@ -261,7 +262,7 @@ static int simulate(const cli_args *a)
     else if (!code)
         print_curves(&t, curves, n, &o);
     if (!code && cli_given(a, "plot"))
-        code = plot_curves(curves, n, cli_text(a, "plot"));
+        code = plot_curves(&t, curves, n, cli_text(a, "plot"));
     free(t.costs);
     return code;
 }

@@ -419,11 +419,15 @@ static int plot_points(const bench *b, const char *dir)
     FILE *f = draw_begin(dir, "schedule", &code);
     if (!f)
         return code;
-    fputs("set grid\nset logscale xy\nset key outside right\nset xlabel 'queries a second'\nset ylabel 'us'\n", f);
+    fputs("set grid\nset logscale xy\nset key outside right\nset xlabel 'queries a second'\nset ylabel 'ms'\n"
+          "set format y '%g'\n",
+          f);
+    bench_put_title(f, "Latency by rate",
+                    &(bench_subject){b->a->argv[0], b->a->argv[1], b->gpu ? gx_engine_describe(b->gpu) : NULL});
     for (size_t i = 0; i < b->n; i = end_of_setup(b, i)) {
         fprintf(f, "$s%zu << END\n", i);
         for (size_t j = i; j < end_of_setup(b, i); ++j)
-            fprintf(f, "%.8g %.8g %.8g\n", b->points[j].rate, b->points[j].p50 * 1e-3, b->points[j].p99 * 1e-3);
+            fprintf(f, "%.8g %.8g %.8g\n", b->points[j].rate, b->points[j].p50 * 1e-6, b->points[j].p99 * 1e-6);
         fputs("END\n", f);
     }
     for (int format = 0; format < DRAW_FORMATS; ++format) {
