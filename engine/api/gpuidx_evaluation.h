@@ -69,9 +69,9 @@ typedef struct gx_replay_options {
 } gx_replay_options;
 #define GX_REPLAY_OPTIONS                                                                                              \
     {                                                                                                                  \
-        sizeof(gx_replay_options), NULL, {GX_LOG_GUESS, GX_LOG_AUTO, NULL, NULL, false, NULL}, GX_QUERY_OPTIONS,       \
-            GX_QUERY_TEXT, 1, 1, 1, 0, 0, false, NULL, "gpuidx", false, 0, NULL, NULL, NULL, NULL, NULL, NULL,         \
-            GX_ARRIVALS_FIXED, NULL, 0, 0, NULL, NULL, false, 0, NULL                                                  \
+        sizeof(gx_replay_options), NULL, GX_LOG_OPTIONS, GX_QUERY_OPTIONS, GX_QUERY_TEXT, 1, 1, 1, 0, 0, false, NULL,  \
+            "gpuidx", false, 0, NULL, NULL, NULL, NULL, NULL, NULL, GX_ARRIVALS_FIXED, NULL, 0, 0, NULL, NULL, false,  \
+            0, NULL                                                                                                    \
     }
 GX_API void gx_replay_options_init(gx_replay_options *o, size_t size);
 
@@ -238,8 +238,8 @@ typedef struct gx_sweep_options {
 } gx_sweep_options;
 #define GX_SWEEP_OPTIONS                                                                                               \
     {                                                                                                                  \
-        sizeof(gx_sweep_options), NULL, {GX_LOG_GUESS, GX_LOG_AUTO, NULL, NULL, false, NULL}, NULL, NULL, 0, 1, false, \
-            GX_QUERY_OPTIONS, GX_QUERY_TEXT, NULL, 0, 1, NULL, NULL                                                    \
+        sizeof(gx_sweep_options), NULL, GX_LOG_OPTIONS, NULL, NULL, 0, 1, false, GX_QUERY_OPTIONS, GX_QUERY_TEXT,      \
+            NULL, 0, 1, NULL, NULL                                                                                     \
     }
 GX_API void gx_sweep_options_init(gx_sweep_options *o, size_t size);
 

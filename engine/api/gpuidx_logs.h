@@ -92,6 +92,10 @@ typedef struct gx_log_options {
      * form is guessed is of vectors then, unless it is a matrix. NULL: the usual ones. */
     const char *fields;
 } gx_log_options;
+#define GX_LOG_OPTIONS                                                                                                 \
+    {                                                                                                                  \
+        GX_LOG_GUESS, GX_LOG_AUTO, NULL, NULL, false, false, NULL                                                      \
+    }
 
 #define GX_LOG_MAX_LINE (1u << 20) /* most bytes of a line or topic */
 #define GX_LOG_MAX_ID 255u         /* most bytes of an id */

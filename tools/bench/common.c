@@ -86,7 +86,8 @@ void bench_put_title(FILE *f, const char *what, const bench_subject *of)
     for (size_t i = 0; i < sizeof words / sizeof *words; ++i) {
         if (!words[i] || !*words[i])
             continue;
-        put_quoted(f, i < 2 && strrchr(words[i], '/') ? strrchr(words[i], '/') + 1 : words[i]); /* of a path, its name */
+        put_quoted(f,
+                   i < 2 && strrchr(words[i], '/') ? strrchr(words[i], '/') + 1 : words[i]); /* of a path, its name */
         fputs(i == 0 && of->log ? ", " : "; ", f);
     }
     fprintf(f, "gpuidx %s, %s\" noenhanced\n", gx_version(), date);

@@ -34,10 +34,10 @@ static void tell_postings(const gx_index *ix, const char *output, bool ciff)
     gx_index_get_stats(ix, &st);
     for (size_t i = 0; !ciff && i < sizeof suffixes / sizeof *suffixes; ++i)
         bytes += bytes_of(output, suffixes[i]);
-    cli_note("%s: %s document%s, %s term%s, %s posting%s as %s%s%s",
-             strcmp(output, "-") ? output : "standard output", show_count(st.n_documents), plural(st.n_documents),
-             show_count(st.n_terms), plural(st.n_terms), show_count(st.n_postings), plural(st.n_postings),
-             ciff ? "CIFF" : "ds2i", bytes ? ", " : "", bytes ? show_bytes(bytes) : "");
+    cli_note("%s: %s document%s, %s term%s, %s posting%s as %s%s%s", strcmp(output, "-") ? output : "standard output",
+             show_count(st.n_documents), plural(st.n_documents), show_count(st.n_terms), plural(st.n_terms),
+             show_count(st.n_postings), plural(st.n_postings), ciff ? "CIFF" : "ds2i", bytes ? ", " : "",
+             bytes ? show_bytes(bytes) : "");
 }
 
 static void tell_attributes(const gx_index *ix, const char *path)

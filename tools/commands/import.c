@@ -40,9 +40,9 @@ static void tell_index(const char *path, bool told)
         return;
     gx_index_get_stats(ix, &st);
     gx_index_measure(ix, &sizes);
-    cli_note("%s: %s document%s, %s term%s, %s posting%s, %s (lists: %.2f bits a posting)", path,
-             show_count(st.n_docs), plural(st.n_docs), show_count(st.n_terms), plural(st.n_terms),
-             show_count(st.n_postings), plural(st.n_postings), show_bytes(st.file_bytes), show_bits(&sizes));
+    cli_note("%s: %s document%s, %s term%s, %s posting%s, %s (lists: %.2f bits a posting)", path, show_count(st.n_docs),
+             plural(st.n_docs), show_count(st.n_terms), plural(st.n_terms), show_count(st.n_postings),
+             plural(st.n_postings), show_bytes(st.file_bytes), show_bits(&sizes));
     if (!told && takes_words_as_they_are(ix))
         cli_note("words of queries are looked up as they are, since nothing tells how the terms were made; "
                  "--analyzer=english is for those of Anserini");

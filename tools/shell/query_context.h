@@ -32,8 +32,8 @@ typedef struct ask {
     bool name_queries;        /* human: the query stands above its results */
     uint64_t line;            /* of standard input that the query stands in, for messages; 0: none */
     const char *tag;
-    double deadline; /* seconds for a query; 0: no limit */
-    bool skip;       /* a line of standard input that cannot be answered does not end the program */
+    double deadline;  /* seconds for a query; 0: no limit */
+    bool skip;        /* a line of standard input that cannot be answered does not end the program */
     uint64_t *docids; /* [max_k] */
     double *scores;   /* [max_k] */
     uint32_t max_k;

@@ -62,8 +62,8 @@ static int draw(const codec_report *r, codec_data data, const char *dir, const c
 
 static void put_title(FILE *f, const codec_report *r, const char *what)
 {
-    bench_put_title(f, what, &(bench_subject){r->index ? r->index : "generated lists", r->log,
-                                              r->gpu ? r->gpu_name : NULL});
+    bench_put_title(f, what,
+                    &(bench_subject){r->index ? r->index : "generated lists", r->log, r->gpu ? r->gpu_name : NULL});
 }
 
 /* ---- speed by length: Figure 3 ---- */
@@ -74,11 +74,11 @@ static void length_series(FILE *f, const codec_report *r, codec_data data)
     fputs("set logscale y\n"
           "set xlabel 'length of the list, log2'\n"
           "set ylabel 'millions of integers a second'\n"
-            "set key outside right\n"
-            "set grid\n"
-            "set xtics 1\n"
-            "set format y '%g'\n",
-            f);
+          "set key outside right\n"
+          "set grid\n"
+          "set xtics 1\n"
+          "set format y '%g'\n",
+          f);
     snprintf(title, sizeof title, "Decoding d-gaps, %s, by length", codec_data_name(data));
     put_title(f, r, title);
     span lengths = {0}, speeds = {0};

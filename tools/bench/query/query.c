@@ -386,8 +386,8 @@ static int draw_figure(const cli_args *a, query_format format)
         else
             cli_note("no GPU is measured: %s", err.text);
     }
-    return query_figure(ratios, gpu ? name : NULL, (uint32_t)cli_count(a, "device"), (uint32_t)cli_count(a, "seed"), format,
-                        cli_text(a, "plot"));
+    return query_figure(ratios, gpu ? name : NULL, (uint32_t)cli_count(a, "device"), (uint32_t)cli_count(a, "seed"),
+                        format, cli_text(a, "plot"));
 }
 
 static int run(const cli_args *a)

@@ -233,7 +233,8 @@ static int plot(const point *points, uint32_t n, bool gpu, const char *gpu_name,
     return draw_end(f, dir, name);
 }
 
-int query_figure(bool ratios, const char *gpu_name, uint32_t device, uint32_t seed, query_format format, const char *dir)
+int query_figure(bool ratios, const char *gpu_name, uint32_t device, uint32_t seed, query_format format,
+                 const char *dir)
 {
     static const uint32_t lengths[MAX_POINTS] = {5000, 16000, 50000, 160000, 500000, 1600000, 5000000, 16000000};
     gx_error err = {0};

@@ -143,8 +143,10 @@ int query_plot(query_bench *b, const char *dir, const gx_op *ops, uint32_t n_ops
         gx_status (*series)(query_bench *, FILE *, const gx_op *, uint32_t, uint32_t, gx_error *);
         bool tail; /* a second curve, of p99 */
     } plots[] = {
-        {"batch", "Queries per second by batch size", "queries a batch", "queries/s", "linespoints", batch_series, false},
-        {"rate", "Latency by rate", "queries/s offered", "ms from when a query is due", "linespoints", rate_series, true},
+        {"batch", "Queries per second by batch size", "queries a batch", "queries/s", "linespoints", batch_series,
+         false},
+        {"rate", "Latency by rate", "queries/s offered", "ms from when a query is due", "linespoints", rate_series,
+         true},
         {"postings", "Time by postings", "postings of the query", "ms, alone", "points", postings_series, false},
     };
     for (size_t i = 0; i < sizeof plots / sizeof *plots; ++i) {

@@ -126,7 +126,8 @@ int query_plot(query_bench *b, const char *dir, const gx_op *ops, uint32_t n_ops
 
 /* Intersection of two lists by levels of recursion: of equal length (Figure 6), or ratios: of
  * 200,000 integers with longer ones. dir: for a plot, or NULL. */
-int query_figure(bool ratios, const char *gpu_name, uint32_t device, uint32_t seed, query_format format, const char *dir);
+int query_figure(bool ratios, const char *gpu_name, uint32_t device, uint32_t seed, query_format format,
+                 const char *dir);
 
 /* The title of a plot of what was measured (bench_put_title). */
 void query_put_title(FILE *f, const query_bench *b, const char *what, uint32_t k);
