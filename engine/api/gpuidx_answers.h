@@ -63,6 +63,8 @@ typedef struct gx_answer {
     uint64_t first;                     /* results that come before the first hit: ranks begin behind them */
     bool marked;                        /* also say which characters of a snippet are words of the query */
     bool texts;                         /* also show the stored texts, whole */
+    const uint32_t *shown; /* [n_shown] numbers of the attributes whose values a hit has in `attributes`, or NULL */
+    uint32_t n_shown;
 } gx_answer;
 
 #define GX_SNIPPET_WORDS 30u /* of the snippets of an answer */

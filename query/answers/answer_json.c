@@ -125,6 +125,7 @@ gx_status gx_answer_snippet(const gx_answer *a, uint64_t docid, char **text, siz
 typedef struct hit_text {
     char *bytes;
     size_t cap, len;
+    gx_values values;
 } hit_text;
 
 /* The number of characters of text[begin, end), invalid bytes counted one each, as gx_text_add_json writes them. */
@@ -192,7 +193,11 @@ static gx_status put_hit(gx_text *t, const gx_answer *a, uint32_t i, hit_text *t
         gx_text_add_string(t, ",\"title\":");
         gx_text_add_json(t, title, len);
     }
-    const gx_status st = put_texts(t, a, a->docids[i], text, err);
+    gx_status st = put_texts(t, a, a->docids[i], text, err);
+    if (st == GX_OK && a->n_shown) {
+        gx_text_add_string(t, ",\"attributes\":");
+        st = gx_text_add_attributes(t, a->ix, a->docids[i], a->shown, a->n_shown, &text->values, err);
+    }
     if (a->explanations)
         put_explanation(t, &a->explanations[i]);
     gx_text_add_string(t, "}");
@@ -209,6 +214,7 @@ gx_status gx_answer_write_json(gx_text *t, const gx_answer *a, gx_error *err)
         st = put_hit(t, a, i, &text, err);
     gx_text_add_string(t, "]}");
     free(text.bytes);
+    gx_values_free(&text.values);
     if (st == GX_OK && t->failed)
         return gx_fail(err, GX_ENOMEM, "no memory for an answer of %u results", a->n_hits);
     return st;

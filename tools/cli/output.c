@@ -138,10 +138,48 @@ static void put_tsv(FILE *out, const out_answer *a)
     }
 }
 
-static void put_csv_answer(FILE *out, const out_answer *a)
+/* What an index has of an attribute: of this, its name and type. */
+static gx_attribute_info attribute_info(const gx_index *ix, uint32_t number)
+{
+    gx_attribute_info info = {.size = sizeof info};
+    (void)gx_index_get_attribute(ix, number, &info);
+    return info;
+}
+
+/* The values of a document as text, with `between` between them. *t is overwritten. */
+static gx_status values_text(gx_text *t, gx_values *v, const gx_index *ix, uint32_t attribute, uint64_t docid,
+                             const char *between, gx_error *err)
+{
+    t->len = 0;
+    const gx_status st = gx_index_values(ix, attribute, &docid, 1, v, err);
+    for (uint64_t i = 0; st == GX_OK && i < v->starts[1]; ++i) {
+        gx_text_add_string(t, i ? between : "");
+        gx_text_add_value(t, v->type, &v->values[i]);
+    }
+    return st;
+}
+
+/* The values that csv shows of one document, a field an attribute. */
+static gx_status put_csv_values(FILE *out, const out_answer *a, uint64_t docid, gx_error *err)
+{
+    gx_text t = {0};
+    gx_values v = {0};
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < a->found.n_shown && st == GX_OK; ++i) {
+        st = values_text(&t, &v, a->found.ix, a->found.shown[i], docid, ",", err);
+        putc(',', out);
+        put_csv(out, t.bytes, t.len);
+    }
+    free(t.bytes);
+    gx_values_free(&v);
+    return st;
+}
+
+static gx_status put_csv_answer(FILE *out, const out_answer *a, gx_error *err)
 {
     char score[32];
-    for (uint32_t i = 0; i < a->found.n_hits; ++i) {
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < a->found.n_hits && st == GX_OK; ++i) {
         size_t id_len, title_len;
         const char *id = gx_index_doc_id(a->found.ix, a->found.docids[i], &id_len);
         const char *title = gx_index_doc_title(a->found.ix, a->found.docids[i], &title_len);
@@ -150,8 +188,10 @@ static void put_csv_answer(FILE *out, const out_answer *a)
         put_csv(out, id, id_len);
         fprintf(out, ",%s,", out_score(score, a->found.scores[i]));
         put_csv(out, title, title_len);
+        st = put_csv_values(out, a, a->found.docids[i], err);
         putc('\n', out);
     }
+    return st;
 }
 
 static gx_status put_jsonl(FILE *out, const out_answer *a, gx_error *err)
@@ -346,6 +386,31 @@ static void put_title(FILE *out, gx_highlighter *h, const char *title, size_t le
     fputs(cli_paint(out, CLI_PLAIN), out);
 }
 
+/* "price: 12  tags: a, b" on a line of its own; nothing where the document has no values. numbers NULL: the first n. */
+static gx_status put_human_values(FILE *out, const gx_index *ix, uint64_t docid, const uint32_t *numbers, uint32_t n,
+                                  const char *indent, gx_error *err)
+{
+    gx_text t = {0};
+    gx_values v = {0};
+    gx_status st = GX_OK;
+    bool any = false;
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
+        const uint32_t attribute = numbers ? numbers[i] : i;
+        if ((st = values_text(&t, &v, ix, attribute, docid, ", ", err)) || v.starts[1] == 0)
+            continue;
+        const gx_attribute_info info = attribute_info(ix, attribute);
+        fprintf(out, "%s%s%.*s:%s ", any ? "  " : indent, cli_paint(out, CLI_DIM), (int)info.name_len, info.name,
+                cli_paint(out, CLI_PLAIN));
+        out_put_clean(out, t.bytes, t.len);
+        any = true;
+    }
+    if (any)
+        putc('\n', out);
+    free(t.bytes);
+    gx_values_free(&v);
+    return st;
+}
+
 static gx_status put_human(FILE *out, const out_answer *a, gx_error *err)
 {
     char *buf = NULL;
@@ -366,7 +431,9 @@ static gx_status put_human(FILE *out, const out_answer *a, gx_error *err)
         if (title_len)
             put_title(out, a->found.marks, title, title_len, column);
         putc('\n', out);
-        st = gx_answer_snippet(&a->found, a->found.docids[i], &buf, &cap, &text_len, &snippet, err);
+        st = put_human_values(out, a->found.ix, a->found.docids[i], a->found.shown, a->found.n_shown, "      ", err);
+        if (st == GX_OK)
+            st = gx_answer_snippet(&a->found, a->found.docids[i], &buf, &cap, &text_len, &snippet, err);
         if (st == GX_OK && text_len && snippet.end > snippet.begin)
             put_snippet(out, buf, text_len, &snippet);
         if (a->found.explanations)
@@ -405,6 +472,8 @@ gx_status out_put_document(FILE *out, const gx_index *ix, uint64_t docid, gx_err
         out_put_clean(out, title, len);
         fprintf(out, "%s\n", cli_paint(out, CLI_PLAIN));
     }
+    if ((st = put_human_values(out, ix, docid, NULL, gx_index_n_attributes(ix), "", err)))
+        return st;
     if (!has_texts(ix)) {
         fputs("(its text is not stored: gpuidx build --store=text)\n", out);
         return GX_OK;
@@ -424,10 +493,17 @@ gx_status out_put_document(FILE *out, const gx_index *ix, uint64_t docid, gx_err
 
 /* ---- */
 
-void out_head(FILE *out, out_format format)
+void out_head(FILE *out, out_format format, const out_answer *a)
 {
-    if (format == OUT_CSV)
-        fputs("qid,rank,id,score,title\n", out);
+    if (format != OUT_CSV)
+        return;
+    fputs("qid,rank,id,score,title", out);
+    for (uint32_t i = 0; i < a->found.n_shown; ++i) {
+        const gx_attribute_info info = attribute_info(a->found.ix, a->found.shown[i]);
+        putc(',', out);
+        put_csv(out, info.name, info.name_len);
+    }
+    putc('\n', out);
 }
 
 gx_status out_put_answer(FILE *out, out_format format, const out_answer *a, gx_error *err)
@@ -444,8 +520,7 @@ gx_status out_put_answer(FILE *out, out_format format, const out_answer *a, gx_e
         put_tsv(out, a);
         break;
     case OUT_CSV:
-        put_csv_answer(out, a);
-        break;
+        return put_csv_answer(out, a, err);
     }
     return GX_OK;
 }

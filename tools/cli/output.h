@@ -26,12 +26,12 @@ typedef struct out_answer {
     bool (*stop)(void *user); /* human: asked before each result: true ends the answer there. Or NULL */
 } out_answer;
 
-/* csv's head line. The other formats have none. */
-void out_head(FILE *out, out_format format);
+/* csv's head line, with the names of the attributes that a->found shows. The other formats have none. */
+void out_head(FILE *out, out_format format, const out_answer *a);
 /* GX_OK, or what reading a stored text says. Write errors are left in the stream. */
 gx_status out_put_answer(FILE *out, out_format format, const out_answer *a, gx_error *err);
 
-/* One document as a person reads it: id, title, length, text. */
+/* One document as a person reads it: id, title, length, attributes, text. */
 gx_status out_put_document(FILE *out, const gx_index *ix, uint64_t docid, gx_error *err);
 /* The formula and its numbers. */
 void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent);

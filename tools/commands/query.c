@@ -153,7 +153,7 @@ static int run(const cli_args *a)
     int code = ask_open(&k, a, a->argv[0]);
     const bool shell = code == 0 && a->argc == 1 && isatty(STDIN_FILENO) && k.format == OUT_HUMAN;
     if (code == 0 && !shell)
-        out_head(stdout, k.format);
+        out_head(stdout, k.format, &(out_answer){.found = {.ix = k.ix, .shown = k.shown.numbers, .n_shown = k.shown.n}});
     if (shell) {
         code = shell_run(&k);
         none = false;
@@ -174,6 +174,9 @@ static const cli_flag flags[] = {
      "counts; may be given several times. `category:20`, `created:by=month`, `price:bins=10`: see Facet syntax"},
     CLI_RM3_FLAG,
     {"format", 'f', CLI_CHOICE, OUT_FORMATS, "human", "how results are printed"},
+    {"show", 0, CLI_LIST, "NAME,...", NULL,
+     "print the values of these attributes of each result, or of `all`: in `human` on a line of their own, in `csv` in "
+     "columns behind the title, in `jsonl` as the member `attributes`; may be given several times"},
     {"explain", 0, CLI_SWITCH, NULL, NULL, "print why each result has its score: the formula with its numbers"},
     {"snippets", 0, CLI_CHOICE, "on|off", "on", "show the best part of each text, where the index holds the texts"},
     {"deadline", 0, CLI_NUMBER, "MS", NULL,

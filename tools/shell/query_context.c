@@ -67,7 +67,7 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         (code = cli_add_residency(&k->engine, a)) || (code = cli_open_index(&k->ix, a, path)) ||
         (code = open_session(&k->en, &k->session, k->ix, &k->engine)) || (code = cli_warm(k->en, a)) ||
         (code = ask_set_filter(k, cli_text(a, "only"), cli_text(a, "not"), cli_text(a, "filter"))) ||
-        (code = ask_set_facets(k, cli_text(a, "facet"))))
+        (code = ask_set_facets(k, cli_text(a, "facet"))) || (code = ask_set_shown(k, cli_text(a, "show"))))
         return code;
     if (hybrid_is_asked(a) && (code = open_service(k, a, path)))
         return code;
@@ -78,6 +78,9 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         return code;
     if (k->explain && k->format != OUT_HUMAN && k->format != OUT_JSONL)
         return cli_usage(a, "--explain: the format %s has no place for it; human and jsonl do", cli_text(a, "format"));
+    if (k->shown.n && (k->format == OUT_TREC || k->format == OUT_TSV))
+        return cli_usage(a, "--show: the format %s has no place for values; human, jsonl and csv do",
+                         cli_text(a, "format"));
     if (k->facets.n && !has_counts(k))
         return cli_usage(a, "--facet: the format %s has no place for counts; human and jsonl do",
                          cli_text(a, "format"));
@@ -103,6 +106,7 @@ void ask_close(ask *k)
     gx_index_close(k->ix);
     document_filter_free(&k->filter);
     facet_list_free(&k->facets);
+    shown_list_free(&k->shown);
     free(k->docids);
     free(k->scores);
     free(k->last);
@@ -162,6 +166,17 @@ int ask_set_facets(ask *k, const char *text)
         return cli_fail_error(&err);
     facet_list_free(&k->facets);
     k->facets = facets;
+    return 0;
+}
+
+int ask_set_shown(ask *k, const char *text)
+{
+    gx_error err = {0};
+    shown_list shown;
+    if (shown_list_read(&shown, k->ix, text, &err))
+        return cli_fail(err.status, "--show: %s", err.text);
+    shown_list_free(&k->shown);
+    k->shown = shown;
     return 0;
 }
 
@@ -490,6 +505,8 @@ static int print_findings(ask *k, const findings *f, const gx_query *asked, cons
                 .engine = ask_engine_name(k),
                 .marks = f->marks,
                 .snippets = k->snippets,
+                .shown = k->shown.numbers,
+                .n_shown = k->shown.n,
                 .expanded = k->expanded,
                 .n_expanded = k->n_expanded,
             },

@@ -9,6 +9,7 @@
 #include "tools/cli/hybrid.h"
 #include "tools/cli/output.h"
 #include "tools/cli/search_flags.h"
+#include "tools/cli/shown_list.h"
 
 typedef struct ask {
     gx_index *ix;
@@ -22,6 +23,7 @@ typedef struct ask {
     gx_filter_options ids; /* how id:@FILE in a boolean query is read */
     bool id_files;         /* also in queries that are not typed */
     facet_list facets;     /* what is counted beside each answer; n 0: nothing */
+    shown_list shown;      /* attributes whose values are printed */
     gx_mask *mask;
     hybrid both;         /* of --engine=hybrid */
     gx_service *service; /* answers with --engine=hybrid; NULL: the session does */
@@ -67,6 +69,9 @@ int ask_set_filter(ask *k, const char *only, const char *except, const char *exp
 /* Count these facets beside each answer from here on (facet_list.h; NULL: none). The old ones stay when
  * that fails. */
 int ask_set_facets(ask *k, const char *text);
+
+/* Print the values of these attributes from here on (shown_list.h; NULL: of none). The old ones stay when that fails. */
+int ask_set_shown(ask *k, const char *text);
 
 /* Answer a query on stdout, of a collection by its last commit. 0, or the exit code with the
  * message printed; *n_hits the number of results. A cancelled search says so and is 0. */

@@ -248,6 +248,14 @@ static void set_facets(shell *s, const char *arg)
         ask_set_facets(s->k, strcmp(arg, "off") ? arg : NULL);
 }
 
+static void set_shown(shell *s, const char *arg)
+{
+    if (!*arg)
+        puts(s->k->shown.n ? s->k->shown.text : "off");
+    else
+        ask_set_shown(s->k, strcmp(arg, "off") ? arg : NULL);
+}
+
 static void set_engine(shell *s, const char *arg)
 {
     const int i = *arg ? read_choice(".engine", CLI_ENGINES, arg) : -1;
@@ -333,6 +341,7 @@ static const struct command {
     {".engine", CLI_ENGINES, "where to search", set_engine},
     {".format", OUT_FORMATS, "how results are printed", set_format},
     {".explain", "on|off|DOC", "explain every score, or the last query's for one document", explain},
+    {".show", "NAME,...|all|off", "print the values of these attributes", set_shown},
     {".snippets", "on|off", "show the best part of stored texts", set_snippets},
     {".timing", "on|off", "show the time a query took", set_timing},
     {".doc", "ID", "show a document (#N: by docid)", show_document},
