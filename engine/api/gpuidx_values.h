@@ -43,7 +43,7 @@ GX_API gx_status gx_index_values(const gx_index *ix, uint32_t attribute, const u
                                  gx_values *out, gx_error *err);
 GX_API void gx_values_free(gx_values *values);
 
-/* Add a value as text, in the form in which a filter reads it, or as JSON: whole numbers, floats and bools as they are,
+/* Add a value as text, in the form in which a filter reads it, or as JSON: ints, floats (2.0) and bools as they are,
  * dates and keywords as strings. */
 GX_API void gx_text_add_value(gx_text *t, gx_attribute_type type, const gx_value *value);
 GX_API void gx_text_add_json_value(gx_text *t, gx_attribute_type type, const gx_value *value);

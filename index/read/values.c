@@ -79,7 +79,8 @@ static gx_status add_document(gx_values *out, uint64_t *n_values, const gx_index
     const gx_value_span span = gx_column_values(c, docid);
     const uint64_t n = span.end - span.begin;
     if (!grow((void **)&out->values, &out->max_values, *n_values + n, sizeof *out->values))
-        return gx_fail(err, GX_ENOMEM, "no memory for %llu values of an attribute", (unsigned long long)(*n_values + n));
+        return gx_fail(err, GX_ENOMEM, "no memory for %llu values of an attribute",
+                       (unsigned long long)(*n_values + n));
     gx_status st = GX_OK;
     for (uint64_t i = span.begin; i < span.end && st == GX_OK; ++i)
         st = read_value(&out->values[(*n_values)++], file, c, i, err);
@@ -92,8 +93,8 @@ gx_status gx_index_values(const gx_index *ix, uint32_t attribute, const uint64_t
     const uint64_t n_docs = gx_index_n_docs(ix);
     uint64_t n_values = 0;
     if (attribute >= gx_index_n_attributes(ix))
-        return gx_fail(err, GX_ENOTFOUND, "%s has %u attributes, and number %u, counted from 0, was asked for", ix->path,
-                       gx_index_n_attributes(ix), attribute);
+        return gx_fail(err, GX_ENOTFOUND, "%s has %u attributes, and number %u, counted from 0, was asked for",
+                       ix->path, gx_index_n_attributes(ix), attribute);
     if (!grow((void **)&out->starts, &out->max_n, n + 1, sizeof *out->starts))
         return gx_fail(err, GX_ENOMEM, "no memory for an attribute's values of %llu documents", (unsigned long long)n);
     out->type = column_of(ix->parts ? ix->parts->parts[0].ix : ix, attribute)->type;
@@ -146,9 +147,16 @@ void gx_text_add_json_value(gx_text *t, gx_attribute_type type, const gx_value *
         gx_text_add_json(t, value->string, value->len);
         return;
     }
+    const size_t begin = t->len;
     gx_text_add_string(t, quoted ? "\"" : "");
     gx_text_add_value(t, type, value);
     gx_text_add_string(t, quoted ? "\"" : "");
+    if (type == GX_ATTRIBUTE_FLOAT && !t->failed) { /* a float remains one where JSON's readers tell the two apart */
+        const char *text = t->bytes + begin;
+        const size_t len = t->len - begin;
+        if (!memchr(text, '.', len) && !memchr(text, 'e', len))
+            gx_text_add_string(t, ".0");
+    }
 }
 
 /* The member of one attribute, behind `mark`. */

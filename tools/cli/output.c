@@ -493,13 +493,13 @@ gx_status out_put_document(FILE *out, const gx_index *ix, uint64_t docid, gx_err
 
 /* ---- */
 
-void out_head(FILE *out, out_format format, const out_answer *a)
+void out_head(FILE *out, out_format format, const gx_index *ix, const uint32_t *shown, uint32_t n_shown)
 {
     if (format != OUT_CSV)
         return;
     fputs("qid,rank,id,score,title", out);
-    for (uint32_t i = 0; i < a->found.n_shown; ++i) {
-        const gx_attribute_info info = attribute_info(a->found.ix, a->found.shown[i]);
+    for (uint32_t i = 0; i < n_shown; ++i) {
+        const gx_attribute_info info = attribute_info(ix, shown[i]);
         putc(',', out);
         put_csv(out, info.name, info.name_len);
     }

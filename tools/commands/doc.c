@@ -101,17 +101,16 @@ const cli_command cmd_doc = {
     .name = "doc",
     .summary = "print documents of an index",
     .synopsis = "[OPTIONS] INDEX ID...",
-    .description = "Prints what the index stores of each document: its id, title, length in terms, values of "
-                   "attributes, and text. An `ID` "
-                   "is the id that the corpus gave the document, or `#N`, where no document has that id, for the "
-                   "one with the docid `N`, the index's own number, which counts from 0. Titles and texts are there if "
-                   "`gpuidx build --store` kept them. An id that the index lacks ends the program with exit code 5.
-"
-                   "\n"
-                   "With `--format=json` each document is a JSON object on a line of its own, with `schema` (1), "
-                   "`docid`, `id`, `length`, `title` and `text` where they are stored, and `attributes` where the index has "
-                   "some: whole numbers, floats and bools as they are, dates as filters write them. An attribute of which "
-                   "documents may have several values is always an array; one of which the document has none is left out.",
+    .description =
+        "Prints what the index stores of each document: its id, title, length in terms, values of attributes, and "
+        "text. An `ID` is the id that the corpus gave the document, or `#N`, where no document has that id, for the "
+        "one with the docid `N`, the index's own number, which counts from 0. Titles and texts are there if "
+        "`gpuidx build --store` kept them. An id that the index lacks ends the program with exit code 5.\n"
+        "\n"
+        "With `--format=json` each document is a JSON object on a line of its own, with `schema` (1), `docid`, `id`, "
+        "`length`, `title` and `text` where they are stored, and `attributes` where the index has some: whole numbers, "
+        "floats and bools as they are, dates as filters write them. An attribute of which documents may have several "
+        "values is always an array; one of which the document has none is left out.",
     .examples = examples,
     .flags = flags,
     .min_args = 2,

@@ -153,7 +153,7 @@ static int run(const cli_args *a)
     int code = ask_open(&k, a, a->argv[0]);
     const bool shell = code == 0 && a->argc == 1 && isatty(STDIN_FILENO) && k.format == OUT_HUMAN;
     if (code == 0 && !shell)
-        out_head(stdout, k.format, &(out_answer){.found = {.ix = k.ix, .shown = k.shown.numbers, .n_shown = k.shown.n}});
+        out_head(stdout, k.format, k.ix, k.shown.numbers, k.shown.n);
     if (shell) {
         code = shell_run(&k);
         none = false;
@@ -289,8 +289,9 @@ static const cli_section sections[] = {
                 "  trec    qid Q0 id rank score tag (blanks in ids become _)\n"
                 "  tsv     qid, id and rank, with tabs between (MS MARCO)\n"
                 "  jsonl   an object a query: schema, qid, query, engine, seconds,\n"
-                "          matches, facets, hits (rank, docid, id, score, title, snippet)\n"
-                "  csv     qid,rank,id,score,title with a head line\n"
+                "          matches, facets, hits (rank, docid, id, score, title, snippet,\n"
+                "          attributes)\n"
+                "  csv     qid,rank,id,score,title with a head line; attributes behind\n"
                 "\n"
                 "In `human`, control characters become blanks, and those that turn the direction of text U+FFFD. In "
                 "`csv`, a field that a spreadsheet would take for a formula has a ' before it, and control characters "

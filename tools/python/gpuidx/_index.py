@@ -13,7 +13,7 @@ import time
 import warnings
 import weakref
 from typing import (Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple,
-                    Union)
+                    Union, cast)
 
 import numpy as np
 
@@ -29,6 +29,7 @@ _CHECKS = {"header": lib.GX_CHECK_HEADER, "structure": lib.GX_CHECK_STRUCTURE, "
 _LOADS = {"map": lib.GX_LOAD_MAP, "read": lib.GX_LOAD_READ}
 _ALGORITHMS = {"auto": lib.GX_ALGORITHM_AUTO, "pmf": lib.GX_ALGORITHM_PMF, "taat": lib.GX_ALGORITHM_TAAT,
                "block-max": lib.GX_ALGORITHM_BLOCK_MAX}
+_VALUE = np.dtype([("number", np.int64), ("real", np.float64), ("string", np.uint64), ("len", np.uint64)])  # gx_value
 _SPREADS = {"copies": lib.GX_SPREAD_COPIES, "parts": lib.GX_SPREAD_PARTS}
 _SCALES = {"collection": False, "list": True}
 _ORDERS = {"keep": lib.GX_ORDER_KEEP, "random": lib.GX_ORDER_RANDOM, "bp": lib.GX_ORDER_BP, "id": lib.GX_ORDER_ID}
@@ -80,6 +81,37 @@ def _preset(name: str) -> int:
 
 
 @dataclasses.dataclass(frozen=True)
+def _values_array(found: Any) -> Any:
+    """Index.values, of a gx_values."""
+    starts = np.frombuffer(ffi.buffer(found.starts, (found.n + 1) * 8), np.uint64).astype(np.int64)
+    total, kind = int(starts[-1]), ffi.string(lib.gx_attribute_type_name(found.type)).decode()
+    fields = np.frombuffer(ffi.buffer(found.values, total * ffi.sizeof("gx_value")), _VALUE) if total else np.zeros(
+        0, _VALUE)
+    if kind in ("keyword", "keywords"):
+        flat = np.empty(total, object)
+        for i in range(total):
+            value = found.values[i]
+            flat[i] = bytes(ffi.buffer(value.string, value.len)).decode("utf-8", "replace") if value.len else ""
+    elif kind == "float":
+        flat = fields["real"].copy()
+    elif kind == "date":
+        flat = fields["number"].astype("datetime64[s]")
+    else:
+        flat = fields["number"].astype(bool if kind == "bool" else np.int64)
+    if found.several:
+        lists = np.empty(found.n, object)
+        for i in range(found.n):
+            lists[i] = flat[starts[i]:starts[i + 1]].tolist()
+        return lists
+    if total == found.n:
+        return flat
+    has = starts[1:] > starts[:-1]
+    missing = {"float": np.float64, "date": "datetime64[s]"}.get(kind, object)
+    out = np.full(found.n, {"float": np.nan, "date": np.datetime64("NaT")}.get(kind, None), missing)
+    out[has] = flat
+    return out
+
+
 class IndexInfo:
     """Statistics of an index. bytes: of the file, or of a collection's files; device_bytes: what an engine on a GPU
     copies to it; impact_unit: what an impact of 1 adds to a score, 0 where each list has a unit of its own."""
@@ -817,6 +849,38 @@ class Index:
                 name = bytes(ffi.buffer(a.name, a.name_len)).decode()
                 found[name] = ffi.string(lib.gx_attribute_type_name(a.type)).decode()
         return found
+
+    def attributes_of(self, document: Union[str, int]) -> Dict[str, Any]:
+        """{name: value} of a document's attributes, by docid or docno. An int, float, bool or keyword is itself, a
+        date a str as filters write it. An attribute of which documents may have several values is always a list; one
+        of which the document has none is left out."""
+        text, values, err = ffi.new("gx_text *"), ffi.new("gx_values *"), new_error()
+        with self._use() as file:
+            try:
+                check(lib.gx_text_add_attributes(text, file, self._docid_of(document), ffi.NULL,
+                                                 lib.gx_index_n_attributes(file), values, err), err)
+                return cast(Dict[str, Any], json.loads(bytes(ffi.buffer(text.bytes, text.len))))
+            finally:
+                lib.gx_values_free(values)
+                lib.free(text.bytes)
+
+    def values(self, attribute: str, docids: Any) -> Any:
+        """The values of one attribute of many documents, an array in their order.
+
+        An int is int64, a float float64, a bool bool, a date datetime64[s], a keyword str in an array of objects.
+        Where a document has no value, a float is NaN, a date NaT, and of the other types the array is one of objects
+        with None there. Of an attribute of which documents may have several values, each element is a list."""
+        wanted = np.ascontiguousarray(self._docids(docids), np.uint64)
+        name = attribute.encode()
+        number, found, err = ffi.new("uint32_t *"), ffi.new("gx_values *"), new_error()
+        with self._use() as file:
+            try:
+                check(lib.gx_index_find_attribute(file, name, len(name), number, err), err)
+                check(lib.gx_index_values(file, number[0], ffi.cast("uint64_t *", wanted.ctypes.data), len(wanted),
+                                          found, err), err)
+                return _values_array(found)
+            finally:
+                lib.gx_values_free(found)
 
     def _docids(self, docids: Any) -> Any:
         array = np.asarray(docids).reshape(-1)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, TextIO, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, TextIO, Tuple, Union
 
 import numpy as np
 
@@ -10,13 +10,34 @@ if TYPE_CHECKING:
     from ._index import Index
 
 
-class Hit(NamedTuple):
-    """One document of an answer."""
-
+class _HitFields(NamedTuple):
     docno: str
     score: float
     docid: int
     rank: int
+
+
+class Hit(_HitFields):
+    """One document of an answer: (docno, score, docid, rank)."""
+
+    _index: "Optional[Index]" = None
+
+    @property
+    def attributes(self) -> Dict[str, Any]:
+        """{name: value} of the document's attributes, as Index.attributes_of gives them. ValueError where the index is
+        closed, or where the hit does not know it (it was unpickled)."""
+        if self._index is None:
+            raise ValueError("this hit does not know its index; Index.attributes_of(hit.docno) does")
+        return self._index.attributes_of(self.docid)
+
+    def __getstate__(self) -> None:
+        return None  # the index stays behind
+
+
+def _hit(index: "Index", docno: str, score: float, docid: int, rank: int) -> Hit:
+    hit = Hit(docno, score, docid, rank)
+    hit._index = index
+    return hit
 
 
 class Facet(Dict[Any, int]):
@@ -73,7 +94,7 @@ class Results:
         """The hits of the i-th query, best first."""
         docids, scores = self._row(i)
         names = self.index.docnos(docids)
-        return [Hit(n, s, d, r) for r, (n, s, d) in enumerate(zip(names, scores.tolist(), docids.tolist()), 1)]
+        return [_hit(self.index, n, s, d, r) for r, (n, s, d) in enumerate(zip(names, scores.tolist(), docids.tolist()), 1)]
 
     def _row(self, i: int) -> Tuple[Any, Any]:
         if self.single:
@@ -114,19 +135,27 @@ class Results:
         of_query, rank = np.nonzero(filled)
         return of_query, self.docids[filled], self.scores[filled], rank + 1
 
-    def to_pandas(self) -> Any:
-        """A DataFrame with a row for each hit: qid, docid, docno, rank (from 1), score."""
+    def to_pandas(self, attributes: Union[None, bool, str, Sequence[str]] = None) -> Any:
+        """A DataFrame with a row for each hit: qid, docid, docno, rank (from 1), score, and a column for each of
+        these attributes, or for all of them (True), as Index.values gives it."""
         import pandas
 
         of_query, docids, scores, rank = self.flat()
         qids = np.array([self._qid(i) for i in range(self._n_queries())], dtype=object)
-        return pandas.DataFrame({
+        names = list(self.index.attributes()) if attributes is True else [attributes] if isinstance(
+            attributes, str) else list(attributes or [])
+        columns = {
             "qid": qids[of_query] if len(qids) else np.zeros(0, object),
             "docid": docids.astype(np.int64),
             "docno": np.array(self.index.docnos(docids), dtype=object),
             "rank": rank,
             "score": scores.astype(np.float64),
-        })
+        }
+        for name in names:
+            if name in columns:
+                raise ValueError("the attribute %r has the name of another column; Index.values gives it" % name)
+            columns[name] = self.index.values(name, docids)
+        return pandas.DataFrame(columns)
 
     def to_dict(self) -> "dict[str, dict[str, float]]":
         """{qid: {docno: score}}, as ir-measures, ranx and pytrec_eval take it."""
