@@ -10,8 +10,8 @@ typedef struct shown_list {
     char *text; /* as it was given; NULL: nothing is shown */
 } shown_list;
 
-/* Read names with commas between, or `all`; text NULL: none. GX_EUSAGE (no such attribute, with the nearest name; a name
- * twice; the index has no attributes), GX_ENOMEM. */
+/* Read names with commas between, or `all`; text NULL: none. GX_EUSAGE (no such attribute, with the nearest name; a
+ * name twice; the index has no attributes), GX_ENOMEM. */
 gx_status shown_list_read(shown_list *out, const gx_index *ix, const char *text, gx_error *err);
 void shown_list_free(shown_list *l);
 

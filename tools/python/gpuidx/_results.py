@@ -94,7 +94,8 @@ class Results:
         """The hits of the i-th query, best first."""
         docids, scores = self._row(i)
         names = self.index.docnos(docids)
-        return [_hit(self.index, n, s, d, r) for r, (n, s, d) in enumerate(zip(names, scores.tolist(), docids.tolist()), 1)]
+        rows = zip(names, scores.tolist(), docids.tolist())
+        return [_hit(self.index, n, s, d, r) for r, (n, s, d) in enumerate(rows, 1)]
 
     def _row(self, i: int) -> Tuple[Any, Any]:
         if self.single:

@@ -624,6 +624,40 @@ def test_threads_build_the_same_index(docs, tmp_path):
         assert one.search(["w1 w2"], 50).scores.tobytes() == four.search(["w1 w2"], 50).scores.tobytes()
 
 
+def test_values_of_attributes_come_back(tmp_path):
+    docs = [{"id": "a", "text": "lamp", "price": 12, "x": 2.0, "brand": "Acme", "tags": ["b", "a"], "open": True,
+             "day": "2020-02-29"},
+            {"id": "b", "text": "lamp", "price": -3, "brand": "\u00e9"},
+            {"id": "c", "text": "lamp", "price": 0, "x": 0.5, "day": "2019-12-31T23:59:59Z", "open": False}]
+    types = {"price": "int", "x": "float", "brand": "keyword", "tags": "keywords", "open": "bool", "day": "date"}
+    with gpuidx.build(tmp_path / "v.gx", docs, attributes=types) as ix:
+        hits = {h.docno: h for h in ix.search("lamp", k=10)}
+        assert hits["a"].attributes == {"price": 12, "x": 2.0, "brand": "Acme", "tags": ["a", "b"], "open": True,
+                                        "day": "2020-02-29"}
+        assert type(hits["a"].attributes["x"]) is float
+        assert hits["b"].attributes == {"price": -3, "brand": "\u00e9"}
+        assert tuple(hits["c"])[0] == "c" and pickle.loads(pickle.dumps(hits["c"])) == hits["c"]
+        with pytest.raises(ValueError):
+            pickle.loads(pickle.dumps(hits["c"])).attributes
+        order = [2, 0, 1, 0]
+        assert ix.values("price", order).dtype == np.int64
+        assert ix.values("price", order).tolist() == [0, 12, -3, 12]
+        assert np.array_equal(ix.values("x", order), [.5, 2, np.nan, 2], equal_nan=True)
+        assert ix.values("day", order).astype(str).tolist() == ["2019-12-31T23:59:59", "2020-02-29T00:00:00", "NaT",
+                                                                "2020-02-29T00:00:00"]
+        assert ix.values("brand", order).tolist() == [None, "Acme", "\u00e9", "Acme"]
+        assert ix.values("tags", order).tolist() == [[], ["a", "b"], [], ["a", "b"]]
+        assert ix.values("open", order).tolist() == [False, True, None, True]
+        assert ix.values("open", []).tolist() == []
+        frame = ix.search("lamp", k=10).to_pandas(attributes=["price", "tags"])
+        assert dict(zip(frame.docno, frame.price)) == {"a": 12, "b": -3, "c": 0}
+        assert set(ix.search("lamp").to_pandas(attributes=True).columns) >= set(types)
+        with pytest.raises(gpuidx.UsageError, match="did you mean price"):
+            ix.values("prise", [0])
+        with pytest.raises(IndexError):
+            ix.values("price", [3])
+
+
 def test_attributes_filter_searches(tmp_path):
     import datetime
 
