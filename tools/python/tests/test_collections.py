@@ -2,6 +2,7 @@
 import os
 import pickle
 import random
+import shutil
 import signal
 import threading
 import time
@@ -392,3 +393,136 @@ def test_scores_of_filters_are_those_without(tmp_path):
             n = int(kept.counts[i])
             assert free.docids[i, :free.counts[i]][chosen].tolist() == kept.docids[i, :n].tolist()
             assert free.scores[i, :free.counts[i]][chosen].tolist() == kept.scores[i, :n].tolist()
+
+
+def raising(documents, error):
+    yield from documents
+    raise error
+
+
+BAD = {
+    "text": (lambda: {"id": "bad", "text": None}, TypeError),
+    "bytes": (lambda: {"id": "bad", "text": b"w1"}, TypeError),
+    "id": (lambda: {"id": None, "text": "w1"}, TypeError),
+    "no text": (lambda: {"id": "bad"}, Exception),
+    "type": (lambda: 7, Exception),
+    "attribute": (lambda: {"id": "bad", "text": "w1", "year": "x"}, gpuidx.InputError),
+    "taken": (lambda: {"id": "kept", "text": "w1"}, Exception),
+}
+
+
+@pytest.mark.parametrize("attributes", [None, {"year": "int"}])
+@pytest.mark.parametrize("n", [0, 1, 100, 256, 300, 1000])
+def test_the_documents_before_a_bad_one_are_added(tmp_path, n, attributes):
+    for what in list(BAD) + ["iterator", "interrupt"]:
+        if what == "attribute" and not attributes:
+            continue
+        for change in ("add", "update"):
+            if what == "taken" and change == "update":
+                continue
+            path = tmp_path / ("c-%s-%s" % (what, change))
+            good = [{"id": "n%d" % i, "text": "w1"} for i in range(n)]
+            behind = [{"id": "z%d" % i, "text": "w1"} for i in range(400)]
+            with gpuidx.Collection.create(path, attributes=attributes) as c:
+                c.add({"id": "kept", "text": "w0"})
+                if what in BAD:
+                    made, error = BAD[what]
+                    documents = good + [made()] + behind
+                else:
+                    error = KeyboardInterrupt if what == "interrupt" else OSError
+                    documents = raising(good, error("of the iterator"))
+                with pytest.raises(error):
+                    getattr(c, change)(documents)
+                c.add({"id": "later", "text": "w2"})
+            with gpuidx.open(path) as index:
+                assert index.docnos() == ["kept"] + ["n%d" % i for i in range(n)] + ["later"], (what, change)
+
+
+def test_a_bad_document_is_told_by_its_number(tmp_path):
+    with gpuidx.Collection.create(tmp_path / "c") as c:
+        with pytest.raises(TypeError, match="document 301 "):
+            c.add([("n%d" % i, "w1") for i in range(300)] + [(None, "w1")])
+
+
+def test_a_forked_child_does_not_keep_the_lock(tmp_path):
+    c = gpuidx.Collection.create(tmp_path / "c")
+    hold, release = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(release)
+        c.close()
+        os.read(hold, 1)
+        os._exit(0)
+    os.close(hold)
+    with pytest.raises(gpuidx.StorageError):
+        gpuidx.Collection(tmp_path / "c")
+    c.add([("a", "w1")])
+    c.commit()
+    c.close()
+    with gpuidx.Collection(tmp_path / "c") as again:
+        assert len(again) == 1
+    os.close(release)
+    os.waitpid(child, 0)
+
+
+def test_a_writer_waits_for_another_one(tmp_path):
+    first = gpuidx.Collection.create(tmp_path / "c")
+    for wait in (False, 0, 0.01):
+        with pytest.raises(gpuidx.StorageError):
+            gpuidx.Collection(tmp_path / "c", wait=wait)
+    with pytest.raises(gpuidx.UsageError):
+        gpuidx.Collection(tmp_path / "c", wait=-1)
+    timer = threading.Timer(0.2, first.close)
+    timer.start()
+    with gpuidx.Collection(tmp_path / "c", wait=True) as second:
+        second.add([("a", "w1")])
+    timer.join()
+    assert len(gpuidx.open(tmp_path / "c")) == 1
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_a_writer_whose_folder_was_replaced_writes_nothing(tmp_path, link):
+    real = tmp_path / ("real" if link else "c")
+    gpuidx.Collection.create(real).close()
+    with gpuidx.Collection.create(tmp_path / "new") as new:
+        new.add(("n%d" % i, "w1") for i in range(10))
+    if link:
+        (tmp_path / "c").symlink_to(real)
+    c = gpuidx.Collection(tmp_path / "c")
+    c.add([("a", "w1")])
+    if link:
+        (tmp_path / "c").unlink()
+        (tmp_path / "c").symlink_to(tmp_path / "new")
+    else:
+        os.rename(tmp_path / "c", tmp_path / "old")
+        os.rename(tmp_path / "new", tmp_path / "c")
+    with pytest.raises(gpuidx.StorageError, match="nothing is written"):
+        c.commit()
+    with pytest.raises(ValueError):
+        c.add([("b", "w1")])
+    assert gpuidx.open(tmp_path / "c").docnos() == ["n%d" % i for i in range(10)]
+    with gpuidx.Collection(tmp_path / "c") as again:
+        again.add([("b", "w1")])
+    assert len(gpuidx.open(tmp_path / "c")) == 11
+
+
+@pytest.mark.parametrize("change", ["add", "delete", "update"])
+def test_reopen_sees_that_a_backup_was_put_back(tmp_path, change):
+    path, backup = tmp_path / "c", tmp_path / "backup"
+    with gpuidx.Collection.create(path) as c:
+        c.add([("a1", "fish"), ("a2", "fish")])
+    gpuidx.Collection.create(backup, [path]).close()
+    with gpuidx.Collection(path) as c:
+        c.add([("lost", "fish")])
+    reader = gpuidx.open(path)
+    assert len(reader.search("fish")) == 3
+    shutil.rmtree(path)
+    os.rename(backup, path)
+    with gpuidx.Collection(path) as c:
+        if change == "delete":
+            c.delete("a1")
+        else:
+            getattr(c, change)([("new" if change == "add" else "a1", "fish")])
+    want = sorted(h.docno for h in gpuidx.open(path).search("fish"))
+    assert "lost" not in want
+    assert sorted(h.docno for h in reader.reopen().search("fish")) == want
