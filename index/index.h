@@ -82,6 +82,8 @@ struct gx_index {
     const uint32_t *term_hash;         /* [2^term_hash_bits] */
     uint32_t term_hash_bits;
     struct gx_analyzer *analyzer; /* the analyzer that META describes; thread-safe */
+    char *analyzer_text;          /* that description */
+    bool without_titles;          /* META says that none are to be stored */
 
     const char *meta; /* [meta_len] META: a JSON object, not NUL-terminated */
     size_t meta_len;

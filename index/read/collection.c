@@ -9,7 +9,6 @@
 #include "engine/hash.h"
 #include "engine/memory/prefetch.h"
 #include "engine/status.h"
-#include "engine/text/json_text.h"
 #include "index/analysis/analyzer.h"
 #include "index/attributes/attributes.h"
 
@@ -53,9 +52,11 @@ static bool same_attributes(const gx_index *a, const gx_index *b)
     return same;
 }
 
-gx_status gx_parts_agree(const gx_index *a, const gx_index *b, gx_error *err)
+static gx_status same_analysis(const gx_index *a, const gx_index *b, gx_error *err)
 {
     gx_analyzers_differ how;
+    if (a->analyzer_text && b->analyzer_text && strcmp(a->analyzer_text, b->analyzer_text) == 0)
+        return GX_OK;
     if (gx_analyzers_agree(a->analyzer, b->analyzer, &how) != GX_OK)
         return gx_fail(err, GX_ENOMEM, "out of memory");
     if (how == GX_ANALYZERS_STEMMER)
@@ -65,6 +66,14 @@ gx_status gx_parts_agree(const gx_index *a, const gx_index *b, gx_error *err)
         return gx_fail(err, GX_EUSAGE,
                        "%s makes terms of text in another way than %s: another analyzer, stemmer, stop words or fold",
                        b->path, a->path);
+    return GX_OK;
+}
+
+gx_status gx_parts_agree(const gx_index *a, const gx_index *b, gx_error *err)
+{
+    const gx_status st = same_analysis(a, b, err);
+    if (st != GX_OK)
+        return st;
     if (a->impacts != b->impacts)
         return gx_fail(err, GX_EUSAGE, "%s holds %s, and %s %s", b->path, b->impacts ? "impacts" : "term frequencies",
                        a->path, a->impacts ? "impacts" : "term frequencies");
@@ -185,12 +194,7 @@ bool gx_index_stores_titles(const gx_index *ix)
     bool stored = ix->titles.n > 0;
     for (uint32_t i = 0; !stored && ix->parts && i < ix->parts->n; ++i)
         stored = gx_index_stores_titles(ix->parts->parts[i].ix);
-    if (stored || ix->parts)
-        return stored;
-    json_t *meta = gx_json_load(ix->meta, ix->meta_len, 0, NULL);
-    stored = !json_is_false(json_object_get(meta, "titles"));
-    json_decref(meta);
-    return stored;
+    return stored || (!ix->parts && !ix->without_titles);
 }
 
 /* ---- opening ---- */

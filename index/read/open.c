@@ -82,11 +82,12 @@ static gx_status open_analyzer(gx_index *ix, gx_error *err)
     gx_error why;
     json_t *root = gx_json_load(ix->meta, ix->meta_len, 0, NULL); /* valid: gx_check_structure has checked it */
     char *text = gx_json_dump(json_object_get(root, "analyzer"), JSON_COMPACT);
+    ix->without_titles = json_is_false(json_object_get(root, "titles"));
     json_decref(root);
     if (!text)
         return gx_fail(err, GX_ENOMEM, "out of memory");
+    ix->analyzer_text = text;
     const gx_status st = gx_analyzer_open_json(&ix->analyzer, text, strlen(text), &why);
-    free(text);
     if (st == GX_OK || st == GX_ENOMEM)
         return st == GX_OK ? st : gx_fail(err, st, "%s", why.text);
     return gx_corrupt(err, ix, GX_SEC_META, "its analyzer: %s", why.text);
@@ -193,6 +194,7 @@ void gx_index_close(gx_index *ix)
     }
     if (ix->analyzer)
         gx_analyzer_close(ix->analyzer);
+    free(ix->analyzer_text);
     gx_id_table_close(ix->id_table);
     gx_max_tfs_close(ix->max_tfs);
     if (ix->file)

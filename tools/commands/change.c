@@ -1,4 +1,5 @@
 /* change.c: `gpuidx add`, `delete`, `update` and `merge`: a collection changes. */
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -259,12 +260,21 @@ static int create(const cli_args *a)
     return code;
 }
 
+/* Each commit takes and frees some megabytes, which else go back to the system each time. */
+static void keep_memory(void)
+{
+    mallopt(M_MMAP_THRESHOLD, 16 << 20);
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+}
+
 static int run_adding(const cli_args *a, bool update)
 {
     adding x = {.args = a,
                 .update = update,
                 .merging = cli_choice(a, "merge") == 0,
                 .commit_every = cli_count(a, "commit-every")};
+    if (x.commit_every)
+        keep_memory();
     int code = open_collection(&x.c, a, threads_of(a) - readers_of(a), cli_count(a, "memory"));
     if (code == 0)
         code = refuse_impacts(&x);
