@@ -238,6 +238,19 @@ static void ask_leaf(question *q, uint32_t depth, uint32_t weight, bool negated,
         ask_group(q, depth, weight, negated, in);
 }
 
+/* NOT or - once or several times; whether they negate what follows. */
+static bool ask_nots(question *q)
+{
+    static const char *const signs[] = {"NOT ", "-", "NOT -", "-NOT "};
+    bool negates = false;
+    for (uint32_t n = draw(3) ? 1 : 1 + draw(3); n; --n) {
+        const uint32_t sign = draw(4);
+        write_out(q, "%s", signs[sign]);
+        negates ^= sign < 2;
+    }
+    return negates;
+}
+
 /* "(a AND NOT b AND c)" or "(a OR NOT b OR c)". */
 static void ask_group(question *q, uint32_t depth, uint32_t weight, bool negated, bool *in)
 {
@@ -247,11 +260,12 @@ static void ask_group(question *q, uint32_t depth, uint32_t weight, bool negated
     assert_non_null(one);
     write_out(q, "(");
     for (uint32_t i = 0; i < n; ++i) {
-        const bool not = n > 1 && draw(4) == 0;
-        write_out(q, "%s%s", i ? (all ? " AND " : " OR ") : "", not ? "NOT " : "");
-        ask_leaf(q, depth - 1, weight, negated || not, one);
+        const bool nots = n > 1 && draw(4) == 0;
+        write_out(q, "%s", i ? (all ? " AND " : " OR ") : "");
+        const bool negates = nots && ask_nots(q);
+        ask_leaf(q, depth - 1, weight, negated || nots, one);
         for (uint32_t p = 0; p < N_PAPERS; ++p) {
-            const bool x = one[p] != not ;
+            const bool x = one[p] != negates;
             in[p] = i == 0 ? x : all ? in[p] && x : in[p] || x;
         }
     }
@@ -269,14 +283,12 @@ static void ask_query(question *q, gx_op op)
     memset(needed, 1, sizeof needed);
     for (uint32_t n = 1 + draw(4), i = 0; i < n; ++i) {
         const uint32_t sign = series ? (i && draw(3) == 0 ? 1 : 0) : draw(4); /* 0: needed, 1: excluded */
-        if (series)
-            write_out(q, "%s%s", i ? " AND " : "", sign ? "NOT " : "");
-        else
-            write_out(q, "%s%s", i ? " " : "", sign == 0 ? "+" : sign == 1 ? "-" : "");
+        write_out(q, "%s%s", i ? (series ? " AND " : " ") : "", sign == 0 && !series ? "+" : "");
+        const bool negates = sign == 1 && ask_nots(q);
         ask_leaf(q, 2, 1, sign == 1, one);
         for (uint32_t p = 0; p < N_PAPERS; ++p) {
             if (sign < 2)
-                needed[p] = needed[p] && one[p] == (sign == 0);
+                needed[p] = needed[p] && one[p] != negates;
             else
                 any[p] = !optional ? one[p] : op == GX_OP_AND ? any[p] && one[p] : any[p] || one[p];
         }
