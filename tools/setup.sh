@@ -29,6 +29,7 @@ needs=(
   'libbz2|has_header bzlib.h|libbz2-dev'
   'liblzma|pkg-config --exists liblzma|liblzma-dev'
   'libzstd|pkg-config --exists libzstd|libzstd-dev'
+  'libbrotli|pkg-config --exists libbrotlidec|libbrotli-dev'
   'libxxhash|pkg-config --exists libxxhash|libxxhash-dev'
   'libutf8proc|pkg-config --exists libutf8proc|libutf8proc-dev'
   'jansson|pkg-config --exists jansson|libjansson-dev'

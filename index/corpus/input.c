@@ -253,7 +253,7 @@ static gx_status append_block(gx_input *in, gx_error *err)
         (st = read_some(in, in->buf + in->end, READ_BYTES, &n, err)))
         return st;
     in->eof = n == 0;
-    if (!in->binary)
+    if (!in->binary && !in->nuls_stay)
         replace_nuls(in, in->buf + in->end, n);
     if (in->latin1)
         n = expand_latin1(in->buf + in->end, n);
@@ -388,9 +388,10 @@ static gx_status begin_window(gx_input *in, gx_error *err)
     in->begin = in->end = 0;
     in->line = 1;
     in->eof = false;
+    in->nuls_stay = in->nuls_wait;
     gx_status st = sniff(in, err);
     const size_t fresh = in->end - in->begin;
-    if (!st && !in->binary)
+    if (!st && !in->binary && !in->nuls_stay)
         replace_nuls(in, in->buf + in->begin, fresh);
     if (!st && in->latin1 && !(st = reserve_window(in, 2 * fresh, err)))
         in->end = in->begin + expand_latin1(in->buf + in->begin, fresh);
@@ -416,6 +417,13 @@ gx_status gx_input_open(gx_input *in, const char *path, gx_error *err)
     return st;
 }
 
+void gx_input_replace_nuls(gx_input *in)
+{
+    if (in->nuls_stay)
+        replace_nuls(in, in->buf + in->begin, in->end - in->begin);
+    in->nuls_stay = false;
+}
+
 void gx_input_open_bytes(gx_input *in, const char *path, char *bytes, size_t n, bool fresh)
 {
     gx_input_close(in);
@@ -427,6 +435,7 @@ void gx_input_open_bytes(gx_input *in, const char *path, char *bytes, size_t n, 
     in->end = n;
     in->cap = n + GX_INPUT_SLACK;
     in->line = 1;
+    in->nuls_stay = false;
     if (!fresh)
         return;
     in->bytes += n;

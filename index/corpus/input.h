@@ -44,6 +44,7 @@ typedef struct gx_input {
     size_t max_record;          /* most bytes of a record */
     bool latin1;                /* files are Latin-1 (Windows-1252), to be read as UTF-8 */
     bool binary;                /* leave all bytes as they are: no mark is skipped, no NUL changed */
+    bool nuls_wait;             /* NUL bytes stay until gx_input_replace_nuls is called for the file */
     bool members;               /* archives are read by their members; false: they are refused, unless binary */
     bool (*cancel)(void *user); /* called at every read; true: stop. May be NULL */
     void *user;
@@ -54,6 +55,7 @@ typedef struct gx_input {
     uint64_t number; /* of the file to be opened, in the walk */
     bool is_ahead;   /* the open file is decompressed there */
 
+    bool nuls_stay;   /* of the open file, so far */
     const char *path; /* the caller's string, valid while the file is open; of a member ARCHIVE/NAME */
     int fd;           /* -1: no file is open */
     bool in_memory;   /* the window is on bytes in memory */
@@ -88,6 +90,8 @@ void gx_input_move(gx_input *to, gx_input *from);
  * are all that there is. A reader may change them, and may read GX_INPUT_SLACK more behind them.
  * fresh: they count as read from a file, and NUL bytes become spaces. */
 void gx_input_open_bytes(gx_input *in, const char *path, char *bytes, size_t n, bool fresh);
+/* NUL bytes of the window, and those read from now on, become spaces, where they wait for that. */
+void gx_input_replace_nuls(gx_input *in);
 void gx_input_close(gx_input *in); /* close the file; the totals and the buffer stay */
 void gx_input_free(gx_input *in);  /* close the file and free everything */
 

@@ -223,6 +223,8 @@ static gx_status find_format(gx_source *s, gx_error *err)
 static gx_status choose_format(gx_source *s, gx_error *err)
 {
     const gx_status st = find_format(s, err);
+    if (!st && s->format != GX_SOURCE_WARC) /* whose pages may be compressed */
+        gx_input_replace_nuls(&s->in);
     if (!st && s->format == GX_SOURCE_WARC && s->in.latin1)
         return gx_fail(err, GX_EUSAGE, "%s: WARC says lengths in bytes, and cannot be read as Latin-1", s->in.path);
     return st;
@@ -258,7 +260,7 @@ static uint64_t high_bits(const char *p)
     return x & 0x8080808080808080u;
 }
 
-static size_t ascii_prefix(const char *p, size_t n)
+size_t gx_ascii_prefix(const char *p, size_t n)
 {
     size_t i = 0;
     while (i + 32 <= n && !(high_bits(p + i) | high_bits(p + i + 8) | high_bits(p + i + 16) | high_bits(p + i + 24)))
@@ -279,7 +281,7 @@ static size_t valid_prefix(const char *p, size_t n)
     const unsigned char *u = (const unsigned char *)p;
     size_t i = 0;
     while (i < n) {
-        i += ascii_prefix(p + i, n - i);
+        i += gx_ascii_prefix(p + i, n - i);
         while (i < n && u[i] >= 0x80) {
             const int len = utf8_sequence_length(u + i, u + n);
             if (len < 0)
@@ -562,7 +564,7 @@ gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, co
     s->n_paths = n;
     s->in.max_record = s->opt.max_record ? s->opt.max_record : MAX_RECORD;
     s->in.latin1 = s->opt.latin1;
-    s->in.members = true;
+    s->in.members = s->in.nuls_wait = true;
     s->in.notes = &s->notes;
     s->in.cancel = s->opt.cancel;
     s->in.user = s->opt.user;
@@ -617,6 +619,10 @@ void gx_source_free_buffers(gx_source *s)
     free(s->smart_id.p);
     free(s->fixed_title.p);
     free(s->fixed_text.p);
+    free(s->bodies[0].p);
+    free(s->bodies[1].p);
+    free(s->head_line.p);
+    gx_charsets_close(s);
     free(s->values);
 }
 

@@ -15,13 +15,14 @@
  *   jsonl      a line: a JSON object            id, _id or docid    title         text, contents
  *                                                                                or content
  *   tsv, csv   a line; csv: RFC 4180            (1)                 (1)           (1)
- *   trectext   <DOC> to </DOC>                  <DOCNO>             (2)           (3)
+ *   trectext   <DOC> to </DOC>                  <DOCNO>, else id    (2)           (3)
+ *                                               of <DOC>
  *   trecweb    <DOC> to </DOC>, and HTML        <DOCNO>             <title>       HTML without tags
  *              behind <DOCHDR>                                                    and scripts
  *   smart      ".I id" to the next .I           .I                  .T            .A and .W
- *   warc       a response or resource           WARC-TREC-ID, else  <title>       HTML as in
- *              that is text                     WARC-Record-ID                    trecweb; all of
- *                                                                                 other text
+ *   warc       a response, resource or          WARC-TREC-ID, else  <title>       HTML as in
+ *              conversion of HTML or            WARC-Record-ID                    trecweb; all of
+ *              plain text                                                         plain text
  *   plain      a line                           (4)                 none          the line
  *   vectors    a line: a JSON object with the   id, _id, docid,     title         text, contents
  *              member "vector": {term: weight}  qid or query_id                   or content

@@ -41,6 +41,9 @@ static inline bool gx_skip_mark(char **p, size_t *n)
     return true;
 }
 
+/* Length of the longest prefix that is ASCII. */
+size_t gx_ascii_prefix(const char *p, size_t n);
+
 /* Write the code point c as UTF-8 at `to`; return the end. */
 char *gx_put_utf8(char *to, unsigned c);
 
@@ -90,7 +93,10 @@ struct gx_source {
 
     gx_scratch id, title, text;         /* for parts of a record that cannot stay in the window */
     gx_scratch fixed_title, fixed_text; /* for copies with repaired UTF-8 */
-    gx_attribute_value *values;         /* [n_values] of the record's attributes */
+    gx_scratch page, bodies[2];   /* for pages of another character set (charset.h), and encoded ones (coding.h) */
+    gx_scratch head_line;         /* of a record of WARC */
+    struct gx_charsets *charsets; /* that are open, or NULL */
+    gx_attribute_value *values;   /* [n_values] of the record's attributes */
     uint32_t n_values;
     size_t max_values;
 
@@ -142,6 +148,9 @@ size_t gx_trec_end_tag(const char *p, const char *end);
 
 /* Line ends of the window that gx_read_warc would take before it asks for more: of a record's head, say. */
 uint64_t gx_warc_lines_ahead(gx_source *s);
+
+/* Close the character sets of pages (charset.c). */
+void gx_charsets_close(gx_source *s);
 
 /* Close the input, and free all that reading records has allocated. */
 void gx_source_free_buffers(gx_source *s);

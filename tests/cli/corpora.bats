@@ -194,3 +194,7 @@ try() {
     exits 3
     complains 'the id holds the character U+FEFF (a byte order mark) at byte 1'
 }
+
+@test "records of WARC are pages without encodings, in UTF-8" {
+    try 'warc-*' 13
+}

@@ -362,7 +362,8 @@ static const cli_flag flags[] = {
      "of `-f files`: a document's id is its file's path below the directory or in the archive (`html/a.html`), its "
      "name (`a.html`), or this without the ending (`a`)"},
     {"encoding", 0, CLI_CHOICE, "utf-8|latin1", "utf-8",
-     "how the corpus writes its characters; give `latin1` for old Western European text"},
+     "how the corpus writes its characters; give `latin1` for old Western European text. Of HTML and WARC, `utf-8` is "
+     "what is assumed where neither the server nor the page names a character set"},
     {"analyzer", 0, CLI_CHOICE, "english|simple|whitespace", "english",
      "how text becomes terms; the index keeps it, and its queries are analysed alike. `english`: words in lower case, "
      "Porter's stemmer, without Lucene's 33 stop words; best for English text. It keeps emoji from U+1F000 on and "
@@ -412,11 +413,12 @@ static const cli_section sections[] = {
      "  jsonl     an object a line: id, _id or docid; title; text, contents\n"
      "            or content; or as --fields says\n"
      "  tsv, csv  id,text or id,title,text, or what --columns or a header line says\n"
-     "  trectext  <DOC> <DOCNO>id</DOCNO> ... </DOC>: <TITLE>, <HEADLINE>; <TEXT>\n"
+     "  trectext  <DOC> <DOCNO>id</DOCNO> ... </DOC>, or <DOC id=...>: <TITLE>,\n"
+     "            <HEADLINE>; <TEXT>\n"
      "  trecweb   the same with HTML pages behind <DOCHDR> (GOV2)\n"
      "  smart     .I id, .T title, .A authors, .W words (Cranfield)\n"
-     "  warc      WARC 1: responses and resources, HTML or text; the id is\n"
-     "            WARC-TREC-ID, else WARC-Record-ID\n"
+     "  warc      WARC 1: responses, resources and conversions (WET) of HTML or\n"
+     "            plain text; the id is WARC-TREC-ID, else WARC-Record-ID\n"
      "  plain     a document a line; its id is its number, from 1\n"
      "  files     a document a file; its id as --id says; HTML is stripped\n"
      "  vectors   an object a line: id, \"vector\": {term: weight}; see Vectors\n"

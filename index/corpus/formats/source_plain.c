@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "index/corpus/formats/charset.h"
 #include "index/corpus/formats/html.h"
 #include "index/corpus/source_reader.h"
 
@@ -43,18 +44,23 @@ static bool escape_id(gx_source *s, const char *p, size_t n)
     return true;
 }
 
+/* The name's length without the ending of a compressed file. */
+static size_t unpacked_length(const char *name)
+{
+    static const char *const packed[] = {".gz", ".bz2", ".xz", ".zst", ".zstd"};
+    const size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; ++i) {
+        const size_t m = strlen(packed[i]);
+        if (n > m && strcasecmp(name + n - m, packed[i]) == 0)
+            return n - m;
+    }
+    return n;
+}
+
 /* Where the name's ending begins, or its end; that of a compressed file is passed over first. */
 static size_t stem_length(const char *name)
 {
-    static const char *const packed[] = {".gz", ".bz2", ".xz", ".zst", ".zstd"};
-    size_t n = strlen(name);
-    for (size_t i = 0; i < sizeof packed / sizeof *packed; ++i) {
-        const size_t m = strlen(packed[i]);
-        if (n > m && strcasecmp(name + n - m, packed[i]) == 0) {
-            n -= m;
-            break;
-        }
-    }
+    const size_t n = unpacked_length(name);
     const char *dot = memrchr(name, '.', n);
     return dot && dot > name ? (size_t)(dot - name) : n;
 }
@@ -69,11 +75,11 @@ static bool file_to_id(gx_source *s, const char *path)
 
 static bool names_html(const char *name)
 {
-    static const char *const ends[] = {".html", ".htm", ".xhtml", ".html.gz", ".htm.gz"};
-    const size_t n = strlen(name);
+    static const char *const ends[] = {".html", ".htm", ".xhtml"};
+    const size_t n = unpacked_length(name);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; ++i) {
         const size_t m = strlen(ends[i]);
-        if (n >= m && strcasecmp(name + n - m, ends[i]) == 0)
+        if (n >= m && strncasecmp(name + n - m, ends[i], m) == 0)
             return true;
     }
     return false;
@@ -110,6 +116,9 @@ gx_status gx_read_file(gx_source *s, bool *found, gx_error *err)
         return no_memory(s, err);
     s->rec.id = (gx_span){s->id.p, s->id.n};
     if (names_html(s->file.name)) {
+        const gx_status st = gx_page_to_utf8(s, &s->rec.text, (gx_span){0}, true, err);
+        if (st)
+            return st;
         s->title.n = 0;
         if (!gx_html_to_text(&s->rec.text, &s->title, true))
             return no_memory(s, err);

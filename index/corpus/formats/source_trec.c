@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "index/corpus/formats/charset.h"
 #include "index/corpus/formats/html.h"
 #include "index/corpus/source_reader.h"
 
@@ -426,6 +427,20 @@ gx_status gx_read_trectext(gx_source *s, bool *found, gx_error *err)
 
 /* ---- TREC web ---- */
 
+/* The value of the last line "Content-Type: value" of the server's head; absent: there is none. */
+static gx_span find_content_type(const char *p, const char *end)
+{
+    static const char name[] = "Content-Type:";
+    gx_span value = {0};
+    for (const char *nl; p < end; p = nl + 1) {
+        nl = memchr(p, '\n', (size_t)(end - p));
+        nl = nl ? nl : end;
+        if (starts_with(p, nl, name))
+            value = (gx_span){(char *)p + sizeof name - 1, (size_t)(nl - p) - (sizeof name - 1)};
+    }
+    return value;
+}
+
 gx_status gx_read_trecweb(gx_source *s, bool *found, gx_error *err)
 {
     static const char *const names[] = {"DOCHDR", NULL};
@@ -434,12 +449,16 @@ gx_status gx_read_trecweb(gx_source *s, bool *found, gx_error *err)
     if (st || !*found || (st = read_docno(s, record, attributes, &page, err)))
         return st;
     element e;
+    gx_span server = {0};
     if (find_element(page.p, page.p + page.n, names, &e)) {
+        server = find_content_type(e.begin, e.end);
         page.n -= (size_t)(e.after - page.p);
         page.p = e.after;
     } else if (e.name) {
         return not_closed(s, "DOCHDR", err);
     }
+    if ((st = gx_page_to_utf8(s, &page, server, true, err)))
+        return st;
     s->title.n = 0;
     if (!gx_html_to_text(&page, &s->title, true))
         return gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);

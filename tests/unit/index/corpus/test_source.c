@@ -15,7 +15,7 @@
 /* ---- the workshop ---- */
 
 static char folder[] = "/tmp/gpuidx-source-XXXXXX";
-static char seen[1 << 16];
+static char seen[1 << 16], noted[2048];
 static gx_source_counts counts;
 
 static const char *in_folder(const char *name)
@@ -79,6 +79,11 @@ static gx_status read_paths(const char *const *paths, size_t n, const gx_source_
              (int)c->text_len, c->text, (unsigned)d->line);
     }
     counts = gx_source_get_counts(s);
+    gx_source_note passed;
+    noted[0] = 0;
+    for (size_t i = 0; gx_source_get_note(s, i, &passed); ++i)
+        snprintf(noted + strlen(noted), sizeof noted - strlen(noted), "%s %s %u@%u\n", passed.name,
+                 passed.detail ? passed.detail : "-", (unsigned)passed.count, (unsigned)passed.line);
     gx_source_close(s);
     return st;
 }
@@ -782,6 +787,144 @@ static void warc_has_pages_and_texts(void **state)
     assert_string_equal(seen, "!1: the record has no Content-Length; the rest of this file is lost\n");
 }
 
+/* What a response with this head and body becomes: id 1. */
+static const char *response(const char *heads, const char *body, size_t n)
+{
+    static char record[4096], block[2048];
+    const size_t head = (size_t)sprintf(block, "HTTP/1.1 200 OK\r\n%s\r\n", heads);
+    memcpy(block + head, body, n);
+    n = add_record(record, "response", "WARC-Record-ID: <1>\r\nContent-Type: application/http\r\n", block, head + n,
+                   head + n);
+    return documents_as(put_bytes("w", record, n), GX_SOURCE_WARC);
+}
+#define RESPONSE(heads, body) response(heads, body, sizeof(body) - 1)
+
+static void pages_of_warc_are_decoded(void **state)
+{
+    (void)state;
+    static const char html[] = "Content-Type: text/html\r\n";
+    char heads[200];
+    static const struct {
+        const char *lines, *body;
+        size_t n;
+        const char *text, *note;
+    } cases[] = {
+#define CASE(lines, body, text, note) {lines, body, sizeof(body) - 1, text, note}
+        CASE("Transfer-Encoding: chunked\r\n", "3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\nT: x\r\n\r\n", "abc0123456789",
+             ""),
+        CASE("transfer-encoding: Chunked\r\n", "1\na\n0\n\n", "a", ""),
+        CASE("Transfer-Encoding: chunked\r\n", "5\r\nabc", "abc", "damaged_codings chunked 1@1\n"), /* cut off */
+        CASE("Transfer-Encoding: chunked\r\n", "3\r\nabcdef", "3\r\nabcdef", ""),                   /* not chunked */
+        CASE("Transfer-Encoding: chunked\r\n", "<p>abc", " abc", ""),
+        CASE("Content-Encoding: gzip\r\n",
+             "\x1f\x8b\b\0\0\0\0\0\2\xffKLJ\6\0\xc2"
+             "A$5\3\0\0\0",
+             "abc", ""),
+        CASE("Content-Encoding: x-gzip\r\n", "\x1f\x8b\b\0\0\0\0\0\2\xffKLJ\6\0", "abc",
+             "damaged_codings x-gzip 1@1\n"),
+        CASE("Content-Encoding: deflate\r\n",
+             "x\xda"
+             "KLJ\6\0\2M\1'",
+             "abc", ""),
+        CASE("Content-Encoding: deflate\r\n", "KLJ\6\0", "abc", ""), /* without zlib's frame */
+        CASE("Content-Encoding: zstd\r\n", "(\xb5/\xfd \3\31\0\0abc", "abc", ""),
+        CASE("Content-Encoding: gzip\r\n", "abc", "abc", ""), /* the crawler has undone it */
+        CASE("Content-Encoding: br\r\n", "abc", "abc", ""),
+        CASE("Content-Encoding: identity, , gzip\r\n", "abc", "abc", ""),
+        CASE("Content-Encoding: compress\r\n", "\x1f\x9d\x90\1\2", NULL, "codings compress 1@1\n"),
+        CASE("Content-Encoding: gzip\r\n", "\x1f\x8b\1\2\3", NULL, "codings gzip 1@1\n"),
+        CASE("Content-Encoding:\r\n\tdeflate,\r\n deflate\r\n",
+             "x\xda\xab\xb8\xe5\xed\xe3\xc5\xc6\xc0\xe4\xcb\xa8\16\0\x15\xfc\2\xb1", "abc", ""),
+        CASE("", "a\0b", "a b", ""),
+#undef CASE
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        char want[64] = "";
+        snprintf(heads, sizeof heads, "%s%s", html, cases[i].lines);
+        if (cases[i].text)
+            snprintf(want, sizeof want, "1|-|%s@1\n", cases[i].text);
+        assert_string_equal(response(heads, cases[i].body, cases[i].n), want);
+        assert_string_equal(noted, cases[i].note);
+    }
+}
+
+static void pages_tell_their_character_set(void **state)
+{
+    (void)state;
+    static const char latin1[] = "<meta charset=latin1>caf\xe9 \x80", cafe[] = "1|-| caf\u00e9 \u20ac@1\n";
+    assert_string_equal(RESPONSE("Content-Type: text/plain;\r\n Charset=\"koi8-r\"\r\n", "\xc3\xc1"),
+                        "1|-|\u0446\u0430@1\n");
+    assert_string_equal(RESPONSE("Content-Type: text/html; charset=utf-8\r\n", "<meta charset=latin1>\u00e9"),
+                        "1|-| \u00e9@1\n");
+    assert_string_equal(RESPONSE("Content-Type: text/html\r\n", "\xef\xbb\xbf<meta charset=latin1>\u00e9"),
+                        "1|-| \u00e9@1\n");
+    assert_string_equal(RESPONSE("Content-Type: text/html\r\n", "\xff\xfe"
+                                                                "a\0\xe9\0"),
+                        "1|-|a\u00e9@1\n");
+    assert_string_equal(RESPONSE("Content-Type: text/html; charset=utf-16be\r\n", "\0a\4\x10"), "1|-|a\u0410@1\n");
+    assert_string_equal(RESPONSE("Content-Type: text/html\r\n", "<meta charset=utf-16>\u00e9"), "1|-| \u00e9@1\n");
+    assert_string_equal(RESPONSE("Content-Type: text/html; charset=ebcdic-x\r\n", "<meta charset=latin1>caf\xe9 \x80"),
+                        cafe);
+    assert_string_equal(noted, "");
+    assert_string_equal(RESPONSE("Content-Type: text/html; charset=X-None\r\n", "\u00e9"), "1|-|\u00e9@1\n");
+    assert_string_equal(noted, "charsets x-none 1@1\n");
+    assert_string_equal(RESPONSE("Content-Type: text/html; charset=shift_jis\r\n", "\x82\xa0\x81!\x82"),
+                        "1|-|\u3042\ufffd!\ufffd@1\n");
+    assert_int_equal(counts.replaced, 2);
+    const gx_source_options files = {.size = sizeof files, .format = GX_SOURCE_FILES, .file_id = GX_FILE_ID_STEM};
+    const char *path = put_bytes("1.html", latin1, sizeof latin1 - 1);
+    assert_int_equal(read_paths(&path, 1, &files), GX_OK);
+    assert_string_equal(seen, cafe);
+    static const char equiv[] =
+        "<!-- <meta charset=koi8-r> --><META content='text/html; charset = iso-8859-1' HTTP-EQUIV=Content-Type>caf\xe9 \x80";
+    path = put_bytes("1.xhtml", equiv, sizeof equiv - 1);
+    assert_int_equal(read_paths(&path, 1, &files), GX_OK);
+    assert_string_equal(seen, cafe);
+    path = PUT("1.htm", "<?xml version='1.0' encoding='iso-8859-2'?><meta content='charset=koi8-r'><p>\xbe");
+    assert_int_equal(read_paths(&path, 1, &files), GX_OK);
+    assert_string_equal(seen, "1|-|  \u017e@1\n");
+    assert_string_equal(
+        documents_as(PUT("w",
+                         "<DOC><DOCNO>1</DOCNO><DOCHDR>\nhttp://x/\nContent-type: text/html; charset=windows-1250\n"
+                         "</DOCHDR>\xbe</DOC>"),
+                     GX_SOURCE_TRECWEB),
+        "1|-|\u013e@1\n");
+    assert_string_equal(
+        documents_as(PUT("w", "<DOC><DOCNO>1</DOCNO><DOCHDR>x</DOCHDR><meta charset='windows-1250'>\xbe</DOC>"),
+                     GX_SOURCE_TRECWEB),
+        "1|-| \u013e@1\n");
+}
+
+static void what_warc_passes_over_is_noted_by_type(void **state)
+{
+    (void)state;
+    static char text[4096];
+    static const char *const bodies[] = {
+        "HTTP/1.1 200 OK\r\n\r\n \n<!doctype HTML>a",
+        "HTTP/1.1 200 OK\r\nContent-Type: unknown/unknown\r\n\r\nplain",
+        "<P>b",
+        "HTTP/1.1 200 OK\r\n\r\n\1\2",
+        "ICY 200 OK\r\nContent-Type: Text/CSS; x\r\n\r\na{}",
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<b>c",
+        "HTTP/1.1 200 OK\r\nContent-Type:\r\n text/css\r\n\r\na{}",
+    };
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; ++i) {
+        char heads[100];
+        sprintf(heads, "WARC-Record-ID:\r\n\t<%zu>\r\nContent-Type: application/http\r\n", i);
+        n += add_record(text + n, "response", heads, bodies[i], strlen(bodies[i]), strlen(bodies[i]));
+    }
+    n += add_record(text + n, "conversion", "WARC-Record-ID: <8>\r\nContent-Type: text/plain\r\n", "d", 1, 1);
+    n += add_record(text + n, "resource", "WARC-Record-ID: <9>\r\nContent-Type: text/dns\r\n", "e", 1, 1);
+    n += add_record(text + n, "request", "", "f\n", 2, 2);
+    n += add_record(text + n, "Request", "", "\0", 1, 1);
+    documents_as(put_bytes("w", text, n), GX_SOURCE_WARC);
+    assert_string_equal(seen, "0|-| \na@1\n1|-|plain@13\n2|-| b@25\n5|-|c@57\n8|-|d@84\n");
+    assert_string_equal(noted, "media_types no-type 1@34\nmedia_types text/css 2@45\nmedia_types text/dns 1@92\n"
+                               "record_types request 2@100\n");
+    assert_int_equal(counts.nul_bytes, 0);
+}
+
 static void smart_has_titles_authors_and_words(void **state)
 {
     (void)state;
@@ -1171,6 +1314,9 @@ int main(void)
         cmocka_unit_test(fields_of_json_may_be_named),
         cmocka_unit_test(a_field_of_json_that_comes_twice_is_refused),
         cmocka_unit_test(warc_has_pages_and_texts),
+        cmocka_unit_test(pages_of_warc_are_decoded),
+        cmocka_unit_test(pages_tell_their_character_set),
+        cmocka_unit_test(what_warc_passes_over_is_noted_by_type),
         cmocka_unit_test(smart_has_titles_authors_and_words),
         cmocka_unit_test(what_follows_a_stream_is_not_passed_over),
         cmocka_unit_test(the_compression_of_nothing_is_an_empty_file),
