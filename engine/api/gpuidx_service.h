@@ -94,7 +94,8 @@ typedef struct gx_calibrate_options {
 } gx_calibrate_options;
 #define GX_CALIBRATE_OPTIONS                                                                                           \
     {                                                                                                                  \
-        sizeof(gx_calibrate_options), NULL, NULL, GX_LOG_OPTIONS, 3000, 5, 10, 1000, 1, false, NULL, NULL, NULL, NULL  \
+        sizeof(gx_calibrate_options), NULL, NULL, GX_LOG_OPTIONS, 3000, 5, 10, 1000, 1, false, NULL, NULL, NULL, NULL, \
+            false                                                                                                      \
     }
 GX_API void gx_calibrate_options_init(gx_calibrate_options *o, size_t size);
 

@@ -29,7 +29,11 @@ static gx_status build(const char *path, gx_error *err)
     options.force = true;
     st = gx_builder_open(&builder, &options, err);
     for (size_t i = 0; i < sizeof texts / sizeof *texts && st == GX_OK; ++i) {
-        gx_document doc = {sizeof doc, texts[i][0], NULL, texts[i][1], strlen(texts[i][0]), 0, strlen(texts[i][1])};
+        gx_document doc = GX_SIZED(gx_document);
+        doc.id = texts[i][0];
+        doc.id_len = strlen(texts[i][0]);
+        doc.text = texts[i][1];
+        doc.text_len = strlen(texts[i][1]);
         st = gx_builder_add(builder, &doc, err);
     }
     if (st == GX_OK)
@@ -46,7 +50,7 @@ static gx_status print_list(const gx_index *index, uint32_t term, gx_error *err)
     uint32_t n;
     size_t len;
     const char *bytes = gx_index_term(index, term, &len), *between = ":";
-    printf("%.*s: in %u documents, %llu times", (int)len, bytes, gx_index_df(index, term),
+    printf("%.*s: in %llu documents, %llu times", (int)len, bytes, (unsigned long long)gx_index_df(index, term),
            (unsigned long long)gx_index_cf(index, term));
     gx_status st = gx_postings_open(&walk, index, term, err);
     while (st == GX_OK && (st = gx_postings_next(walk, &docids, &tfs, &n, err)) == GX_OK && n > 0)
