@@ -136,16 +136,16 @@ class Server:
     def raw(self, data, timeout=10):
         """Bytes to the socket, and all that comes back until it is closed or silent."""
         with socket.create_connection(('127.0.0.1', self.port), timeout=timeout) as s:
-            s.sendall(data)
-            s.shutdown(socket.SHUT_WR)
             out = b''
             try:
+                s.sendall(data)
+                s.shutdown(socket.SHUT_WR)
                 while True:
                     more = s.recv(65536)
                     if not more:
                         return out
                     out += more
-            except (socket.timeout, ConnectionError):
+            except OSError:
                 return out
 
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tools/serve/metrics.h"
@@ -25,7 +26,7 @@ struct http {
     pthread_mutex_t lock; /* of peers */
     peer *peers;
     atomic_uint n_peers, under_way, working;
-    atomic_bool draining;
+    atomic_bool draining, closing;
     double last_tick;
     uint32_t n;
     struct MHD_Daemon *daemons[];
@@ -129,7 +130,10 @@ static enum MHD_Result dispatch(http *h, struct MHD_Connection *c, exchange *x, 
     int running = RUNNING;
     set_activity(c, WORKING);
     x->working = true;
-    atomic_fetch_add_explicit(&h->working, 1, memory_order_relaxed);
+    atomic_fetch_add(&h->working,
+                     1); /* before `closing` is looked at: http_wait sees this one, or this one sees that */
+    if (atomic_load(&h->closing))
+        fault_set(&x->fault, 503, "the server is ending");
     atomic_store(&x->state, RUNNING);
     if (x->fault.status)
         exchange_complete(x);
@@ -320,9 +324,11 @@ uint32_t http_under_way(http *h)
     return atomic_load(&h->under_way);
 }
 
-uint32_t http_working(http *h)
+void http_wait(http *h)
 {
-    return atomic_load(&h->working);
+    atomic_store(&h->closing, true);
+    while (atomic_load(&h->working))
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
 }
 
 uint32_t http_connections(http *h)

@@ -11,9 +11,11 @@ gx_status http_open(http **out, server *sv, const int *sockets, uint32_t n, uint
 /* Take no more connections, and tell clients to close theirs. */
 void http_drain(http *h);
 uint32_t http_under_way(http *h); /* requests, until their answers are sent */
-uint32_t http_working(http *h);   /* of these, those that wait for their answers */
 uint32_t http_connections(http *h);
-void http_close(http *h); /* no request is under way */
+/* Take no more requests, and wait until those that have been read have their answers. To be called before
+ * http_close: libmicrohttpd must not end while requests wait. */
+void http_wait(http *h);
+void http_close(http *h);
 /* Close connections that are too slow. Called now and then. */
 void http_tick(http *h);
 

@@ -133,6 +133,10 @@ static gx_status listen_at_port(listeners *l, const char *address, gx_error *err
     }
     memcpy(host, begin, len);
     host[len] = 0;
+    char *end;
+    const unsigned long port = strtoul(colon + 1, &end, 10);
+    if (colon[1] < '0' || colon[1] > '9' || *end || port > 65535)
+        return fail(err, GX_EUSAGE, address, "the port is a number from 0 to 65535");
     const int e = getaddrinfo(strcmp(host, "*") == 0 ? "0.0.0.0" : host, colon + 1, &hints, &found);
     if (e)
         return fail(err, GX_EUSAGE, address, gai_strerror(e));

@@ -102,11 +102,6 @@ static void wait_for_end(server *sv, const sigset_t *set)
         reload(sv);
 }
 
-static void sleep_ms(long ms)
-{
-    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
-}
-
 /* Requests under way are answered; a second signal, or the time for it, ends the wait for those that are still being
  * read or sent. */
 static void drain(server *sv, const sigset_t *set)
@@ -166,8 +161,7 @@ static int serve(server *sv, listeners *l, uint32_t threads, const sigset_t *sig
     notify_systemd("READY=1");
     wait_for_end(sv, signals);
     drain(sv, signals);
-    while (http_working(sv->http)) /* their answers are on the way, and must find them */
-        sleep_ms(5);
+    http_wait(sv->http);
     http_close(sv->http);
     sv->http = NULL;
     return 0;
