@@ -16,7 +16,7 @@ import re
 import sys
 
 SOURCES = ('.c', '.h', '.cu', '.cuh')
-PROGRAM = ('tools', 'tools/cli', 'tools/shell', 'tools/commands', 'tools/serve')
+PROGRAM = ('tools', 'tools/cli', 'tools/shell', 'tools/commands', 'tools/serve', 'tools/serve/protocols')
 MOST_FILES, MOST_LINES = 30, 15
 PUBLIC = ('engine/api/gpuidx.h', 'engine/api/gpuidx_advanced.h')
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)

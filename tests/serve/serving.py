@@ -6,6 +6,7 @@
 
 The environment names the program (GPUIDX). Servers listen on loopback at a port that is free."""
 import http.client
+import importlib.util
 import json
 import os
 import re
@@ -147,6 +148,31 @@ class Server:
                     out += more
             except OSError:
                 return out
+
+
+def need(*packages):
+    """Run the test again with a Python that has these packages of PyPI; where they cannot be had, skip it.
+
+    They are installed into a virtual environment in the folder that GX_CLIENTS names, once."""
+    modules = [p.replace('-py', '') if p == 'opensearch-py' else p for p in packages]
+    if 'opensearch-py' in packages:
+        modules[modules.index('opensearch')] = 'opensearchpy'
+    if all(importlib.util.find_spec(m) for m in modules):
+        return
+    folder = os.environ.get('GX_CLIENTS')
+    python = os.path.join(folder or '', 'bin', 'python')
+    if folder is None or os.path.realpath(sys.prefix) == os.path.realpath(folder):
+        print('skipped: Python has no ' + ', '.join(packages))
+        sys.exit(77)
+    try:
+        if not os.path.exists(python):
+            subprocess.run([sys.executable, '-m', 'venv', folder], check=True, timeout=300)
+        subprocess.run([python, '-m', 'pip', 'install', '-q', '--retries=1', '--timeout=10', *packages], check=True,
+                       timeout=600)
+    except (subprocess.SubprocessError, OSError) as e:
+        print('skipped: pip cannot install %s: %s' % (', '.join(packages), e))
+        sys.exit(77)
+    os.execv(python, [python, *sys.argv])
 
 
 def main():

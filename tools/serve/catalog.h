@@ -10,9 +10,6 @@
 int catalog_open(catalog **out, server *sv, const cli_args *a, uint32_t callers);
 void catalog_close(catalog *c); /* no snapshot is held any more */
 
-/* Look for later commits now, and wait until they are opened: for whoever has just made one. */
-void catalog_refresh(catalog *c, const char *name);
-
 const char *entry_name(const entry *e);
 const char *entry_path(const entry *e);
 

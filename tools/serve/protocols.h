@@ -37,4 +37,22 @@ void anserini_document(exchange *x);
 void retrieve_search(exchange *x);
 void retrieve_answer(exchange *x);
 
+/* elastic_*.c: Elasticsearch's subset. */
+fault_writer elastic_fault;
+void elastic_root(exchange *x);
+void elastic_search(exchange *x);
+void elastic_search_answer(exchange *x);
+void elastic_msearch(exchange *x);
+void elastic_msearch_answer(exchange *x);
+void elastic_count(exchange *x);
+void elastic_count_answer(exchange *x);
+void elastic_document(exchange *x);
+void elastic_source(exchange *x);
+void elastic_mget(exchange *x);
+void elastic_index(exchange *x);
+void elastic_mapping(exchange *x);
+void elastic_health(exchange *x);
+void elastic_cat(exchange *x);
+void elastic_refresh(exchange *x);
+
 #endif

@@ -81,6 +81,9 @@ void snapshot_release(snapshot *s);
 /* The i-th index in the order of the command line; NULL: there are fewer. */
 const char *catalog_name(const catalog *c, uint32_t i);
 
+/* Look for a later commit now, and wait until it is served. */
+void catalog_refresh(catalog *c, const char *name);
+
 /* A session for one thread until it is given back: on the GPU, where there is one. */
 gx_status snapshot_session(snapshot *s, gx_session **out, gx_error *err);
 void snapshot_give_back(snapshot *s, gx_session *session, bool healthy);
@@ -106,6 +109,7 @@ typedef struct identity {
 typedef struct plan {
     gx_search_setup setup; /* options.k is offset + wanted, and at least 1 */
     uint32_t offset, wanted;
+    bool browse; /* all documents of the filter, in the order of their docids, without a query; each has score 1 */
     bool count, snippets, marked, texts, explain;
     const gx_facet *facets; /* [n_facets] */
     uint32_t n_facets;

@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""Elasticsearch's subset, request by request: against what the documents themselves say."""
+import json
+import re
+import unittest
+
+from serving import DOCUMENTS, Server, build, main, query
+
+
+def words_of(d):
+    return set(re.findall(r'\w+', (d['title'] + ' ' + d['text']).lower()))
+
+
+def ids(answer):
+    return [h['_id'] for h in answer['hits']['hits']]
+
+
+class Elastic(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.path = build('docs', DOCUMENTS, '--analyzer=simple')
+        cls.server = Server('docs=' + cls.path, 'more=' + cls.path, '--engine=cpu', '--threads=2')
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.server.stop() != 0:
+            raise AssertionError('the server failed: ' + ''.join(cls.server.words))
+
+    def search(self, body, status=200, path='/docs/_search'):
+        a = self.server.post(path, body)
+        self.assertEqual(a.status, status, a.body)
+        self.assertEqual(a.headers['X-Elastic-Product'], 'Elasticsearch')
+        return a.json
+
+    def found(self, q):
+        """The ids that a query finds, all of them; the total must be their number."""
+        a = self.search({'query': q, 'size': 100})
+        self.assertEqual(a['hits']['total'], {'value': len(ids(a)), 'relation': 'eq'}, q)
+        counted = self.server.post('/docs/_count', {'query': q}).json['count']
+        self.assertEqual(counted, len(ids(a)), q)
+        scores = [h['_score'] for h in a['hits']['hits']]
+        self.assertEqual(scores, sorted(scores, reverse=True))
+        return set(ids(a))
+
+    def test_a_match_scores_as_query_does(self):
+        for text, flags, options in [('inverted index', [], {}), ('all terms', ['--op=and'], {'operator': 'and'}),
+                                     ('terms', [], {}), ('zebra', [], {}), ('all terms', ['--op=and'],
+                                                                            {'minimum_should_match': '100%'})]:
+            theirs = query(self.path, text, *flags)
+            for field in ['text', 'title', 'contents', '_all']:
+                a = self.search({'query': {'match': {field: {'query': text, **options}}}})
+                self.assertEqual([(h['_id'], h['_score']) for h in a['hits']['hits']],
+                                 [(h['id'], h['score']) for h in theirs['hits']])
+            self.assertEqual(a['hits']['total']['value'], theirs['matches'])
+            self.assertEqual(a['hits']['max_score'], theirs['hits'][0]['score'] if theirs['hits'] else None)
+
+    def test_queries_select_what_the_documents_say(self):
+        by = lambda condition: {d['id'] for d in DOCUMENTS if condition(d)}
+        has = lambda *w: (lambda d: any(x in words_of(d) for x in w))
+        match = lambda text: {'match': {'text': text}}
+        for q, condition in [
+            ({'match_all': {}}, lambda d: True), ({'match_none': {}}, lambda d: False),
+            ({'term': {'kind': 'even'}}, lambda d: d['kind'] == 'even'),
+            ({'term': {'kind': {'value': 'odd'}}}, lambda d: d['kind'] == 'odd'),
+            ({'term': {'year': 2003}}, lambda d: d['year'] == 2003),
+            ({'terms': {'year': [2001, 2004, 1900]}}, lambda d: d['year'] in (2001, 2004)),
+            ({'terms': {'year': []}}, lambda d: False),
+            ({'range': {'year': {'gte': 2002, 'lt': 2005}}}, lambda d: 2002 <= d['year'] < 2005),
+            ({'range': {'year': {'gt': 2002, 'lte': 2005}}}, lambda d: 2002 < d['year'] <= 2005),
+            ({'range': {'year': {'gt': 2002}}}, lambda d: d['year'] > 2002),
+            ({'exists': {'field': 'year'}}, lambda d: True),
+            ({'ids': {'values': ['d01', 'd05', 'none']}}, lambda d: d['id'] in ('d01', 'd05')),
+            ({'match': {'kind': 'even'}}, lambda d: d['kind'] == 'even'),
+            (match('terms index'), has('terms', 'index')),
+            ({'multi_match': {'query': 'terms', 'fields': ['title', 'text']}}, has('terms')),
+            ({'query_string': {'query': '+terms -more'}}, lambda d: has('terms')(d) and not has('more')(d)),
+            ({'query_string': {'query': 'terms OR index', 'default_field': 'text'}}, has('terms', 'index')),
+            ({'constant_score': {'filter': {'term': {'kind': 'odd'}}}}, lambda d: d['kind'] == 'odd'),
+            ({'bool': {}}, lambda d: True),
+            ({'bool': {'must': match('terms'), 'filter': {'term': {'kind': 'odd'}}}},
+             lambda d: has('terms')(d) and d['kind'] == 'odd'),
+            ({'bool': {'must': [match('terms'), match('all')]}}, lambda d: has('terms')(d) and has('all')(d)),
+            ({'bool': {'must': [match('terms')], 'must_not': [match('all')]}},
+             lambda d: has('terms')(d) and not has('all')(d)),
+            ({'bool': {'should': [match('terms'), match('index')]}}, has('terms', 'index')),
+            ({'bool': {'should': [match('terms'), {'term': {'year': 2008}}]}},
+             lambda d: has('terms')(d) or d['year'] == 2008),
+            ({'bool': {'should': [{'term': {'year': 2008}}, {'range': {'year': {'lt': 2001}}}]}},
+             lambda d: d['year'] in (2008, 2000)),
+            ({'bool': {'filter': {'term': {'kind': 'odd'}}, 'should': match('terms')}}, lambda d: d['kind'] == 'odd'),
+            ({'bool': {'filter': {'term': {'kind': 'odd'}}, 'should': match('terms'), 'minimum_should_match': 1}},
+             lambda d: d['kind'] == 'odd' and has('terms')(d)),
+            ({'bool': {'filter': {'term': {'kind': 'odd'}},
+                       'should': {'match': {'text': {'query': 'all terms', 'operator': 'and'}}}}},
+             lambda d: d['kind'] == 'odd'),
+            ({'bool': {'filter': {'term': {'kind': 'odd'}}, 'must_not': match('terms')}},
+             lambda d: d['kind'] == 'odd' and not has('terms')(d)),
+            ({'bool': {'must_not': match('terms')}}, lambda d: not has('terms')(d)),
+            ({'bool': {'must_not': {'term': {'kind': 'odd'}}}}, lambda d: d['kind'] != 'odd'),
+            ({'bool': {'must_not': {'match_all': {}}}}, lambda d: False),
+            ({'bool': {'must_not': {'match_none': {}}}}, lambda d: True),
+            ({'bool': {'must_not': {'bool': {'must': match('terms'), 'filter': {'term': {'kind': 'odd'}}}}}},
+             lambda d: not (has('terms')(d) and d['kind'] == 'odd')),
+            ({'bool': {'must': [match('terms'), {'match_none': {}}]}}, lambda d: False),
+            ({'bool': {'must': match('terms'), 'should': [{'match_all': {}}, match('all')]}}, has('terms')),
+            ({'bool': {'should': [{'match_all': {}}, match('all')]}}, lambda d: True),
+            ({'bool': {'must': {'bool': {'should': [
+                {'bool': {'must': match('terms'), 'filter': {'range': {'year': {'gte': 2007}}}}},
+                {'bool': {'must': match('index'), 'must_not': {'term': {'kind': 'even'}}}}]}}}},
+             lambda d: has('terms')(d) and d['year'] >= 2007 or has('index')(d) and d['kind'] != 'even'),
+            ({'bool': {'must': [{'match': {'text': '?!,'}}]}}, lambda d: False),
+            ({'match': {'text': 'AND OR (terms) +"-x'}}, has('terms', 'and', 'or', 'x')),
+            ({'bool': {'must': [{'match': {'text': 'OR: (terms) AND^2 \\'}}, {'match': {'text': 'and'}}]}},
+             lambda d: has('terms', 'or', 'and')(d) and has('and')(d)),
+        ]:
+            with self.subTest(query=q):
+                self.assertEqual(self.found(q), by(condition))
+
+    def test_scores_of_bool_are_sums(self):
+        score = lambda q: {h['_id']: h['_score'] for h in self.search({'query': q, 'size': 100})['hits']['hits']}
+        a, b = score({'match': {'text': 'terms'}}), score({'match': {'text': 'all'}})
+        both = score({'bool': {'must': {'match': {'text': 'terms'}}, 'should': {'match': {'text': 'all'}}}})
+        for i, s in both.items():
+            self.assertAlmostEqual(s, a[i] + b.get(i, 0), 5)
+        boosted = score({'match': {'text': {'query': 'terms', 'boost': 2.5}}})
+        for i, s in boosted.items():
+            self.assertAlmostEqual(s, 2.5 * a[i], 5)
+
+    def test_pages_and_sources(self):
+        q = {'match': {'text': 'terms index all'}}
+        whole = ids(self.search({'query': q, 'size': 100}))
+        for start in range(0, 9, 2):
+            self.assertEqual(ids(self.search({'query': q, 'from': start, 'size': 2})), whole[start:start + 2])
+        everything = ids(self.search({'size': 100}))
+        self.assertEqual(everything, [d['id'] for d in DOCUMENTS])
+        self.assertEqual(ids(self.search({'from': 4, 'size': 3})), everything[4:7])
+        self.assertEqual(ids(self.search({'from': 50})), [])
+        self.assertEqual(ids(self.search({'size': 0, 'query': q})), [])
+        for source, names in [(True, ['text', 'title']), (False, None), (['title'], ['title']), ('text', ['text']),
+                              ({'includes': ['title', 'text']}, ['text', 'title']), ({'excludes': ['text']}, ['id',
+                              'title']),
+                              ({'excludes': 'title'}, ['id', 'text'])]:
+            hit = self.search({'query': q, 'size': 1, '_source': source})['hits']['hits'][0]
+            self.assertEqual(sorted(hit['_source']) if '_source' in hit else None, names, source)
+        self.assertNotIn('total', self.search({'query': q, 'track_total_hits': False})['hits'])
+        a = self.server.get('/docs/_search?q=%2Bterms+-more&size=100&_source=false').json
+        self.assertEqual(set(ids(a)), self.found({'query_string': {'query': '+terms -more'}}))
+
+    def test_highlight(self):
+        a = self.search({'query': {'match': {'text': 'script text'}}, 'size': 1,
+                         'highlight': {'fields': {'text': {}, 'title': {}}}})
+        self.assertEqual(a['hits']['hits'][0]['highlight'],
+                         {'text': ['a <<em>script</em>>alert(1)</<em>script</em>> of <em>text</em> & "quotes"']})
+        a = self.search({'query': {'match': {'text': 'script'}}, 'size': 1, 'highlight': {
+            'encoder': 'html', 'pre_tags': ['<b>'], 'post_tags': ['</b>'],
+            'fields': {'text': {'number_of_fragments': 0}}}})
+        self.assertEqual(a['hits']['hits'][0]['highlight']['text'],
+                         ['a &#60;<b>script</b>&#62;alert(1)&#60;/<b>script</b>&#62; of text &#38; &#34;quotes&#34;'])
+
+    def test_aggregations(self):
+        a = self.search({'query': {'match': {'text': 'terms'}}, 'size': 0, 'aggs': {
+            'kinds': {'terms': {'field': 'kind'}}, 'years': {'histogram': {'field': 'year', 'interval': 2}},
+            'few': {'terms': {'field': 'year', 'size': 2, 'order': {'_key': 'asc'}}}}})['aggregations']
+        docs = [d for d in DOCUMENTS if 'terms' in words_of(d)]
+        count = lambda of: {k: sum(of(d) == k for d in docs) for k in {of(d) for d in docs}}
+        self.assertEqual({b['key']: b['doc_count'] for b in a['kinds']['buckets']}, count(lambda d: d['kind']))
+        self.assertEqual({b['key']: b['doc_count'] for b in a['years']['buckets'] if b['doc_count']},
+                         count(lambda d: d['year'] // 2 * 2))
+        self.assertEqual([b['key'] for b in a['years']['buckets']], list(range(2000, 2010, 2)))
+        self.assertEqual([b['key'] for b in a['few']['buckets']], sorted(d['year'] for d in docs)[:2])
+        self.assertEqual(a['few']['sum_other_doc_count'], len(docs) - 2)
+        a = self.search({'size': 0, 'aggs': {'kinds': {'terms': {'field': 'kind'}}}})
+        self.assertEqual([b['doc_count'] for b in a['aggregations']['kinds']['buckets']], [5, 5])
+
+    def test_msearch(self):
+        bodies = [{'query': {'match': {'text': 'terms'}}}, {'query': {'match': {'nope': 'x'}}},
+            {'query': {'match_all': {}}},
+                  {'query': {'query_string': {'query': '(terms'}}}, {'size': -1},
+                      {'query': {'match': {'text': 'index'}}}]
+        text = ''.join(json.dumps({'index': 'docs'} if i % 2 else {}) + '\n' + json.dumps(b) + '\n'
+                       for i, b in enumerate(bodies))
+        a = self.server.ask('POST', '/docs/_msearch', text, {'Content-Type': 'application/x-ndjson'}).json['responses']
+        self.assertEqual([r['status'] for r in a], [200, 400, 200, 400, 400, 200])
+        for i in (0, 2, 5):
+            self.assertEqual(a[i]['hits'], self.search(bodies[i])['hits'])
+        self.assertEqual((a[1]['error']['line'], a[4]['error']['line']), (4, 10))
+        bad = '{}\n{"query":\n{}\n{}\n'
+        a = self.server.post('/docs/_msearch', bad).json['responses']
+        self.assertEqual([r['status'] for r in a], [400, 200])
+        self.assertEqual(self.server.post('/docs/_msearch', '{}\n').status, 400)
+        self.assertEqual(self.server.post('/docs/_msearch', '').status, 400)
+        self.assertEqual(self.server.post('/_msearch', '{"index":"docs"}\n{}\n{"index":"more"}\n{}\n').status, 400)
+        self.assertEqual(self.server.post('/_msearch', '{}\n{}\n').status, 400)
+        self.assertEqual(self.server.post('/_msearch', '{"index":"more"}\n{}\n').json['responses'][0]['status'], 200)
+
+    def test_documents(self):
+        a = self.server.get('/docs/_doc/d04').json
+        self.assertEqual((a['found'], a['_source']['text']), (True, DOCUMENTS[4]['text']))
+        a = self.server.get('/docs/_doc/none')
+        self.assertEqual((a.status, a.json['found']), (404, False))
+        self.assertEqual(self.server.ask('HEAD', '/docs/_doc/d04').status, 200)
+        self.assertEqual(self.server.ask('HEAD', '/docs/_doc/none').status, 404)
+        self.assertEqual(self.server.get('/docs/_source/d04').json, {'title': 'Title 4', 'text': DOCUMENTS[4]['text']})
+        a = self.server.post('/docs/_mget', {'ids': ['d01', 'none', 'd02']}).json['docs']
+        self.assertEqual([d['found'] for d in a], [True, False, True])
+        a = self.server.post('/_mget', {'docs': [{'_index': 'docs', '_id': 'd01', '_source': ['title']}]}).json['docs']
+        self.assertEqual(a[0]['_source'], {'title': 'Title 1'})
+
+    def test_information(self):
+        self.assertEqual(self.server.get('/').json['tagline'], 'You Know, for Search')
+        self.assertEqual(self.server.ask('HEAD', '/docs').status, 200)
+        self.assertEqual(self.server.ask('HEAD', '/nope').status, 404)
+        self.assertEqual(self.server.get('/docs/_mapping').json['docs']['mappings']['properties']['year'],
+            {'type': 'long'})
+        self.assertEqual(self.server.get('/_cat/indices?format=json').json[0]['docs.count'], '10')
+        self.assertRegex(self.server.get('/_cat/indices').body.decode(), r'(?m)^green open docs \w+ 1 0 10 0 ')
+        self.assertEqual(self.server.get('/_cluster/health').json['status'], 'green')
+        self.assertEqual(self.server.post('/docs/_refresh', '').status, 200)
+        for accept in ['application/vnd.elasticsearch+json; compatible-with=8', 'application/json']:
+            a = self.server.ask('GET', '/', None, {'Accept': accept})
+            self.assertEqual(a.headers['Content-Type'].replace(' ', ''), accept.replace(' ', ''))
+        a = self.server.get('/docs/_explain/d01')
+        self.assertEqual((a.status, a.headers['X-Elastic-Product']), (404, 'Elasticsearch'))
+
+    def test_what_is_not_there_is_refused_by_name_and_place(self):
+        for body, at, words in [  # `at`: what stands at the place of the fault
+            ({'query': {'match_phrase': {'text': 'a b'}}}, '{"text"', 'match_phrase'),
+            ({'query': {'knn': {}}}, '{}', 'knn'), ({'query': {'nonsense': {}}}, '{}', 'nonsense'),
+            ({'query': {'match': {'nope': 'x'}}}, '"x"', 'nope'),
+            ({'query': {'match': {'text': {'query': 'x', 'fuzziness': 'AUTO'}}}}, '"AUTO"', 'fuzziness'),
+            ({'sort': ['year']}, '"year"', 'year'), ({'search_after': [1]}, '[1]', 'search_after'),
+            ({'rescore': {}}, '{}', 'rescore'), ({'query': {'term': {'text': 'x'}}}, '"x"', 'match'),
+            ({'query': {'range': {'year': {'gte': 'now-1d'}}}}, '"now', 'date'),
+            ({'query': {'range': {'year': {'gte': 'soon'}}}}, '{"query"', 'soon'),
+            ({'query': {'term': {'year': 'x'}}}, '{"query"', 'whole number'), ({'_source': ['year']}, '"year"', 'year'),
+            ({'query': {'bool': {'filter': {'match': {'text': 'x'}}}}}, '"x"', 'match'),
+            ({'aggs': {'a': {'avg': {'field': 'year'}}}}, '{"field"', 'avg'),
+            ({'aggs': {'a': {'terms': {'field': 'x'}}}}, '{"field"', 'x'),
+            ({'query': {'bool': {'should': [], 'minimum_should_match': '75%'}}}, '"75%"', '0 and 1'),
+            ({'query': {'match': {'text': 'x'}, 'term': {}}}, '{"match"', 'one'), ({'from': -1}, '-1', '-1'),
+            ({'size': 1e9}, '1000000000.0', 'fraction'), ({'highlight': {'fields': {'year': {}}}}, '{}', 'year'),
+            ({'query': 3}, '3', 'one field'), ({'query': {'query_string': {'query': 'a AND'}}}, '"a AND"', 'column'),
+        ]:
+            with self.subTest(body=body):
+                e = self.search(body, 400)['error']
+                self.assertIn(words, e['reason'])
+                self.assertEqual((e['line'], e['col']), (1, json.dumps(body).index(at) + 1), e)
+        for path in ['/docs/_search?filter_path=hits', '/docs/_search?size=x', '/docs/_search?q=(',
+            '/docs/_search?scroll=1m',
+                     '/docs/_search?timeout=soon', '/docs,more/_search', '/_search', '/doc*/_search']:
+            a = self.server.get(path)
+            self.assertEqual(a.status, 400, path)
+            self.assertTrue(a.json['error']['reason'])
+        a = self.server.get('/nope/_search')
+        self.assertEqual((a.status, a.json['error']['type'], a.json['error']['index']), (404,
+            'index_not_found_exception', 'nope'))
+        deep = '{"query":' + '{"bool":{"must":' * 60 + '{"match_all":{}}' + '}}' * 60 + '}'
+        self.assertEqual(self.server.post('/docs/_search', deep).status, 400)
+
+
+if __name__ == '__main__':
+    main()

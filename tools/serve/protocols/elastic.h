@@ -1,0 +1,95 @@
+/* elastic.h: what the files of Elasticsearch's protocol share.
+ *
+ *   elastic_query.c    the query of a body, Query DSL, becomes a search of ours
+ *   elastic_search.c   _search, _msearch, _count: bodies and answers
+ *   elastic_aggs.c     aggs become facets, and facets buckets
+ *   elastic_show.c     _source and highlight of a hit
+ *   elastic_docs.c     _doc, _mget
+ *   elastic_info.c     /, _cat, _cluster, _mapping, HEAD
+ *   elastic_write.c    _doc and _bulk of collections
+ *
+ * Fields: an index has one field of text, called text, title, contents and _all; its attributes are fields too. */
+#ifndef GX_SERVE_PROTOCOLS_ELASTIC_H
+#define GX_SERVE_PROTOCOLS_ELASTIC_H
+
+#include "tools/serve/protocols.h"
+
+/* ---- queries ---- */
+
+/* A query: documents that match the words, which score, and meet the conditions. */
+typedef struct dsl_query {
+    gx_text words;      /* in the boolean syntax, as one expression; empty: no words */
+    gx_text conditions; /* in the syntax of filters, as one expression; empty: no conditions */
+    const char *plain;  /* [plain_len] where the words are no more than a text whose words are searched for, or NULL */
+    size_t plain_len;
+    gx_op op; /* of plain */
+} dsl_query;
+
+/* Read the query where the reader stands. false: the fault is set. Free it in either case. */
+bool dsl_read(reader *r, exchange *x, const json_t *query, dsl_query *out);
+void dsl_free(dsl_query *q);
+/* Read "a query in a line", of the parameter q. */
+bool dsl_read_string(exchange *x, const char *text, gx_op op, dsl_query *out);
+
+bool elastic_is_text(const char *field);
+/* The number of an attribute; UINT32_MAX: there is none of this name. */
+uint32_t elastic_attribute(const gx_index *ix, const char *name, gx_attribute_info *info);
+
+/* ---- what is shown ---- */
+
+typedef struct source_options {
+    bool none; /* no _source */
+    bool id, title, text;
+    bool chosen; /* only what is set above; else all */
+} source_options;
+
+typedef struct highlight_options {
+    bool text, title, escape;
+    uint32_t words; /* of the fragment of the text; UINT32_MAX: all */
+    const char *pre, *post;
+} highlight_options;
+
+bool source_read(reader *r, const json_t *value, void *source);
+/* "title,text", "true" or "false", of a parameter. */
+bool source_read_text(exchange *x, const char *text, source_options *out);
+/* Read "highlight" into *to, a highlight_options. */
+bool highlight_read(reader *r, const json_t *value, void *to);
+/* Add ,"_source":{...} of a document. */
+gx_status source_write(gx_text *t, const gx_index *ix, uint64_t docid, const source_options *o, gx_error *err);
+gx_status highlight_write(gx_text *t, const gx_index *ix, uint64_t docid, gx_highlighter *marks,
+                          const highlight_options *o, gx_error *err);
+
+/* ---- aggregations ---- */
+
+typedef enum agg_kind { AGG_TERMS, AGG_HISTOGRAM, AGG_DATES } agg_kind;
+typedef struct agg {
+    const char *name; /* of the reply */
+    agg_kind kind;
+    bool typed_dates; /* the attribute is a date */
+    bool keep_empty;  /* buckets without a document, between others */
+    uint64_t min_count;
+    gx_facet facet;
+} agg;
+
+enum { MAX_AGGS = 32 };
+typedef struct aggs {
+    agg all[MAX_AGGS];
+    uint32_t n;
+    const gx_index *ix;
+} aggs;
+
+/* Read "aggs" into *to, an aggs whose index is set. */
+bool aggs_read(reader *r, const json_t *value, void *to);
+/* Add ,"aggregations":{...}. false: too many buckets. */
+bool aggs_write(gx_text *t, const aggs *a, const gx_facets *facets);
+
+/* ---- replies ---- */
+
+void elastic_reply(exchange *x, unsigned status);
+/* An "error" and "status" for a fault, in an object that is open. */
+void elastic_put_error(gx_text *t, const fault *f, const char *index);
+void elastic_put_shards(gx_text *t);
+/* Parameters that change nothing in an answer, and those in `more`; another one is a fault. */
+bool elastic_check_arguments(exchange *x, const char *const *more);
+
+#endif

@@ -1,0 +1,726 @@
+/* elastic_search.c: _search, _msearch and _count. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/serve/protocols/elastic.h"
+#include "tools/serve/searches.h"
+
+/* One search of a request. */
+typedef struct item {
+    fault fault;
+    const json_t *query;
+    dsl_query dsl;
+    uint64_t from, size;
+    source_options source;
+    highlight_options highlight;
+    aggs aggs;
+    bool total;       /* the number of matches is told */
+    bool is_searched; /* by the exchange's search of this number: */
+    size_t search;
+} item;
+
+typedef struct elastic {
+    exchange *x;
+    item *items; /* [n] */
+    size_t n, max;
+    double timeout;
+} elastic;
+
+static void free_elastic(void *extra)
+{
+    elastic *e = extra;
+    for (size_t i = 0; i < e->n; ++i)
+        dsl_free(&e->items[i].dsl);
+    free(e->items);
+    free(e);
+}
+
+static elastic *open_elastic(exchange *x)
+{
+    elastic *e = calloc(1, sizeof *e);
+    if (!e) {
+        fault_set(&x->fault, 503, "no memory for the request");
+        return NULL;
+    }
+    e->x = x;
+    x->extra = e;
+    x->free_extra = free_elastic;
+    return e;
+}
+
+static item *add_item(elastic *e)
+{
+    if (e->n == e->max) {
+        const size_t max = e->max ? 2 * e->max : 1;
+        item *items = realloc(e->items, max * sizeof *items);
+        if (!items) {
+            fault_set(&e->x->fault, 503, "no memory for the request");
+            return NULL;
+        }
+        e->items = items;
+        e->max = max;
+    }
+    item *it = &e->items[e->n++];
+    *it = (item){.size = 10, .total = true};
+    it->aggs.ix = e->x->at ? e->x->at->ix : NULL;
+    return it;
+}
+
+/* ---- replies ---- */
+
+bool elastic_check_arguments(exchange *x, const char *const *more)
+{
+    static const char *const harmless[] = {"pretty",
+                                           "human",
+                                           "error_trace",
+                                           "preference",
+                                           "request_cache",
+                                           "search_type",
+                                           "ignore_unavailable",
+                                           "allow_no_indices",
+                                           "routing",
+                                           "refresh",
+                                           "expand_wildcards",
+                                           "allow_partial_search_results",
+                                           "realtime",
+                                           "ignore_throttled",
+                                           "batched_reduce_size",
+                                           "max_concurrent_shard_requests",
+                                           "max_concurrent_searches",
+                                           "ccs_minimize_roundtrips",
+                                           "pre_filter_shard_size",
+                                           "timeout",
+                                           "master_timeout",
+                                           "cluster_manager_timeout",
+                                           "local",
+                                           "include_defaults"};
+    enum { N = sizeof harmless / sizeof *harmless };
+    const char *names[N + 24];
+    size_t n = 0;
+    for (size_t i = 0; i < N; ++i)
+        names[n++] = harmless[i];
+    for (; more && *more; ++more)
+        names[n++] = *more;
+    names[n] = NULL;
+    return exchange_check_arguments(x, names);
+}
+
+/* The media type that the client speaks: "application/vnd.elasticsearch+json;compatible-with=8". */
+static const char *media_type(exchange *x)
+{
+    static const struct {
+        const char *version, *type;
+    } types[] = {{"compatible-with=7", "application/vnd.elasticsearch+json;compatible-with=7"},
+                 {"compatible-with=8", "application/vnd.elasticsearch+json;compatible-with=8"},
+                 {"compatible-with=9", "application/vnd.elasticsearch+json;compatible-with=9"}};
+    const char *accept = exchange_header(x, "Accept");
+    for (size_t i = 0; accept && i < sizeof types / sizeof *types; ++i)
+        if (strstr(accept, "vnd.elasticsearch+json") && strstr(accept, types[i].version))
+            return types[i].type;
+    return "application/json";
+}
+
+void elastic_reply(exchange *x, unsigned status)
+{
+    if (!x->type || strcmp(x->type, "application/json") == 0)
+        x->type = media_type(x);
+    exchange_add_header(x, "X-Elastic-Product", "Elasticsearch");
+    exchange_reply(x, status);
+}
+
+static const char *type_of(const fault *f)
+{
+    switch (f->status) {
+    case 400:
+        return f->line ? "parsing_exception" : "illegal_argument_exception";
+    case 401:
+    case 403:
+        return "security_exception";
+    case 404:
+        return "index_not_found_exception";
+    case 409:
+        return "version_conflict_engine_exception";
+    case 413:
+        return "content_too_long_exception";
+    case 429:
+        return "es_rejected_execution_exception";
+    case 504:
+        return "timeout_exception";
+    default:
+        return "gpuidx_exception";
+    }
+}
+
+static void put_cause(gx_text *t, const fault *f, const char *index)
+{
+    gx_text_add_format(t, "\"type\":\"%s\",\"reason\":", type_of(f));
+    gx_text_add_json(t, f->text, strlen(f->text));
+    if (f->member[0]) {
+        gx_text_add_string(t, ",\"member\":");
+        gx_text_add_json(t, f->member, strlen(f->member));
+    }
+    if (f->line)
+        gx_text_add_format(t, ",\"line\":%u,\"col\":%u", f->line, f->column);
+    if (f->status == 404) {
+        gx_text_add_string(t, ",\"resource.type\":\"index_or_alias\",\"index\":");
+        gx_text_add_json(t, index, strlen(index));
+    }
+}
+
+void elastic_put_error(gx_text *t, const fault *f, const char *index)
+{
+    gx_text_add_string(t, "\"error\":{\"root_cause\":[{");
+    put_cause(t, f, index);
+    gx_text_add_string(t, "}],");
+    put_cause(t, f, index);
+    gx_text_add_format(t, "},\"status\":%d", f->status);
+}
+
+void elastic_fault(exchange *x)
+{
+    gx_text_add_string(&x->reply, "{");
+    elastic_put_error(&x->reply, &x->fault, x->index ? x->index : "");
+    gx_text_add_string(&x->reply, "}");
+    elastic_reply(x, (unsigned)x->fault.status);
+}
+
+void elastic_put_shards(gx_text *t)
+{
+    gx_text_add_string(t, "\"_shards\":{\"total\":1,\"successful\":1,\"skipped\":0,\"failed\":0}");
+}
+
+/* ---- bodies ---- */
+
+static bool read_query(reader *r, const json_t *value, void *to)
+{
+    (void)r;
+    ((item *)to)->query = value;
+    return true;
+}
+
+static bool read_from(reader *r, const json_t *value, void *to)
+{
+    return reader_count(r, value, 0, UINT32_MAX / 2, &((item *)to)->from);
+}
+
+static bool read_size(reader *r, const json_t *value, void *to)
+{
+    return reader_count(r, value, 0, UINT32_MAX / 2, &((item *)to)->size);
+}
+
+static bool read_source(reader *r, const json_t *value, void *to)
+{
+    return source_read(r, value, &((item *)to)->source);
+}
+
+static bool read_highlight(reader *r, const json_t *value, void *to)
+{
+    return highlight_read(r, value, &((item *)to)->highlight);
+}
+
+static bool read_aggs(reader *r, const json_t *value, void *to)
+{
+    return aggs_read(r, value, &((item *)to)->aggs);
+}
+
+/* A number asks for a count that is exact up to it: ours always is. */
+static bool read_total(reader *r, const json_t *value, void *to)
+{
+    item *it = to;
+    if (json_is_integer(value)) {
+        it->total = json_integer_value(value) != -1;
+        return true;
+    }
+    return reader_bool(r, value, &it->total);
+}
+
+/* The order of results. By relevance, or by docid where all have one score; orders by attributes have their place
+ * here, as search_after and collapse have theirs in `members`. */
+static bool read_sort_key(reader *r, const json_t *value, void *to)
+{
+    const char *name = json_string_value(value), *order = NULL;
+    item *it = to;
+    if (json_is_object(value) && json_object_size(value) == 1) {
+        void *i = json_object_iter((json_t *)value);
+        const json_t *how = json_object_iter_value(i);
+        name = json_object_iter_key(i);
+        order = json_string_value(json_is_object(how) ? json_object_get(how, "order") : how);
+    }
+    if (!name)
+        return reader_fail(r, "a name, or an object with one, is expected");
+    if (strcmp(name, "_score") == 0 && (!order || strcmp(order, "desc") == 0))
+        return true;
+    if (strcmp(name, "_doc") == 0 && (!order || strcmp(order, "asc") == 0) &&
+        (!it->query || json_object_get(it->query, "match_all")))
+        return true;
+    return reader_fail(r, "an order by '%.60s' is not available in this version of gpuidx", name);
+}
+
+static bool read_sort(reader *r, const json_t *value, void *to)
+{
+    return json_is_array(value) ? reader_array(r, value, read_sort_key, to) : read_sort_key(r, value, to);
+}
+
+/* "500ms", "2s", "1m" */
+static bool read_duration(const char *text, double *seconds)
+{
+    char *end;
+    const double n = strtod(text, &end);
+    if (*text < '0' || *text > '9' || !(n > 0 && n < 1e9))
+        return false;
+    if (strcmp(end, "ms") == 0)
+        *seconds = 1e-3 * n;
+    else if (strcmp(end, "s") == 0)
+        *seconds = n;
+    else if (strcmp(end, "m") == 0)
+        *seconds = 60 * n;
+    else
+        return false;
+    return true;
+}
+
+static bool read_timeout(reader *r, const json_t *value, void *to)
+{
+    double seconds; /* the whole request's limit is as long or shorter, which its member in the URL sets */
+    const char *text;
+    size_t len;
+    (void)to;
+    return reader_string(r, value, &text, &len) &&
+           (read_duration(text, &seconds) || reader_fail(r, "'%.40s' is no duration, such as 500ms", text));
+}
+
+static const member members[] = {
+    {"query", read_query},
+    {"from", read_from},
+    {"size", read_size},
+    {"_source", read_source},
+    {"highlight", read_highlight},
+    {"aggs", read_aggs},
+    {"aggregations", read_aggs},
+    {"track_total_hits", read_total},
+    {"sort", read_sort},
+    {"timeout", read_timeout},
+    {"search_after", NULL},
+    {"collapse", NULL},
+    {"post_filter", NULL},
+    {"min_score", NULL},
+    {"explain", NULL},
+    {"suggest", NULL},
+    {"rescore", NULL},
+    {"knn", NULL},
+    {"rank", NULL},
+    {"retriever", NULL},
+    {"fields", NULL},
+    {"stored_fields", NULL},
+    {"docvalue_fields", NULL},
+    {"script_fields", NULL},
+    {"runtime_mappings", NULL},
+    {"pit", NULL},
+    {"slice", NULL},
+    {"profile", NULL},
+    {"terminate_after", NULL},
+    {"indices_boost", NULL},
+    {"version", NULL},
+    {"seq_no_primary_term", NULL},
+};
+
+/* ---- from an item to a search ---- */
+
+static bool open_filter(reader *r, exchange *x, const dsl_query *q, plan *p)
+{
+    gx_error err = {0};
+    const bool any = q->conditions.len > 0;
+    const gx_status st = native_open_filter(x, any ? q->conditions.bytes : NULL, q->conditions.len, &p->filter, &err);
+    if (st == GX_EUSAGE)
+        return reader_fail(r, "%s", err.text);
+    return st == GX_OK || fault_set(r->fault, http_status(st), "%s", err.text);
+}
+
+static bool set_facets(exchange *x, const aggs *a, plan *p)
+{
+    gx_facet *facets = a->n ? malloc(a->n * sizeof *facets) : NULL;
+    if (a->n && !facets)
+        return fault_set(&x->fault, 503, "no memory for the request");
+    for (uint32_t i = 0; i < a->n; ++i)
+        facets[i] = a->all[i].facet;
+    p->facets = facets;
+    p->n_facets = a->n;
+    return true;
+}
+
+static bool read_dsl(reader *r, exchange *x, item *it)
+{
+    if (!it->query)
+        return true;
+    reader_enter(r, "query", 0);
+    const bool good = dsl_read(r, x, it->query, &it->dsl);
+    if (good)
+        reader_leave(r);
+    return good;
+}
+
+/* Words that are one text are searched for as such, which is fastest. */
+static void set_text(const item *it, plan *p, search *s)
+{
+    const dsl_query *q = &it->dsl;
+    if (q->words.len == 0) {
+        p->browse = true;
+        s->text = "";
+    } else if (q->plain) {
+        p->setup.options.op = q->op;
+        s->text = q->plain;
+        s->len = q->plain_len;
+    } else {
+        p->setup.kind = GX_QUERY_BOOLEAN;
+        p->setup.options.op = GX_OP_OR;
+        s->text = q->words.bytes;
+        s->len = q->words.len;
+    }
+}
+
+/* Make the exchange's search of an item whose body has been read. false: the reader's fault is set. */
+static bool begin_item(reader *r, exchange *x, item *it)
+{
+    plan *p = NULL;
+    const size_t number = x->n_plans;
+    if (!read_dsl(r, x, it) || !(p = exchange_add_plan(x)))
+        return false;
+    p->offset = (uint32_t)it->from;
+    p->count = it->total;
+    if (!open_filter(r, x, &it->dsl, p) || !set_facets(x, &it->aggs, p) || !native_settle(x, p, it->size))
+        return false;
+    search *s = exchange_add_search(x, number);
+    if (!s)
+        return false;
+    set_text(it, &x->plans[number], s);
+    it->search = x->n_searches - 1;
+    it->is_searched = true;
+    return true;
+}
+
+/* The body, which may be empty; else it is read by the rows. */
+static bool read_body(exchange *x, reader *r, const member *rows, size_t n, item *it)
+{
+    if (x->body.len == 0) {
+        *r = (reader){.fault = &x->fault, .body = ""};
+        return true;
+    }
+    return exchange_read_json(x, r) && reader_object(r, r->root, rows, n, it);
+}
+
+/* The only index, where the path names none. */
+static bool open_index(exchange *x)
+{
+    if (*x->index == 0 || strcmp(x->index, "_all") == 0 || strcmp(x->index, "*") == 0) {
+        if (catalog_name(x->sv->catalog, 1))
+            return fault_set(&x->fault, 400, "which index? A request searches one");
+        x->index = catalog_name(x->sv->catalog, 0);
+    }
+    if (strpbrk(x->index, ",*"))
+        return fault_set(&x->fault, 400, "'%.100s': a request searches one index, by its whole name", x->index);
+    return exchange_open_index(x, x->index);
+}
+
+static bool read_timeout_argument(exchange *x)
+{
+    const char *text = exchange_argument(x, "timeout");
+    double seconds;
+    if (!text)
+        return true;
+    if (!read_duration(text, &seconds))
+        return fault_set(&x->fault, 400, "timeout: '%.40s' is no duration, such as 500ms", text);
+    x->timeout = seconds < x->timeout ? seconds : x->timeout;
+    return true;
+}
+
+/* ---- _search and _count ---- */
+
+static bool read_flag_argument(exchange *x, const char *name, bool *out)
+{
+    const char *text = exchange_argument(x, name);
+    if (!text)
+        return true;
+    *out = strcmp(text, "false") != 0;
+    return strcmp(text, "true") == 0 || !*out || strspn(text, "0123456789") == strlen(text) ||
+           fault_set(&x->fault, 400, "%s: '%.40s' is neither true nor false", name, text);
+}
+
+static bool read_operator_argument(exchange *x, gx_op *op)
+{
+    const char *text = exchange_argument(x, "default_operator");
+    const int i = text ? gx_word_index("or|and|OR|AND", text, strlen(text)) : 0;
+    *op = i % 2 ? GX_OP_AND : GX_OP_OR;
+    return i >= 0 || fault_set(&x->fault, 400, "default_operator: '%.40s' is neither or nor and", text);
+}
+
+/* What the URL says beside the body. */
+static bool read_arguments(exchange *x, item *it)
+{
+    static const char *const names[] = {"q",  "from", "size", "_source", "track_total_hits", "default_operator",
+                                        "df", NULL};
+    const char *q = exchange_argument(x, "q"), *df = exchange_argument(x, "df");
+    gx_op op;
+    if (!elastic_check_arguments(x, names) || !exchange_count_argument(x, "from", 0, UINT32_MAX / 2, &it->from) ||
+        !exchange_count_argument(x, "size", 0, UINT32_MAX / 2, &it->size) || !read_operator_argument(x, &op) ||
+        !source_read_text(x, exchange_argument(x, "_source"), &it->source) ||
+        !read_flag_argument(x, "track_total_hits", &it->total) || !read_timeout_argument(x))
+        return false;
+    if (df && !elastic_is_text(df))
+        return fault_set(&x->fault, 400, "df: '%.60s' is not the text", df);
+    if (q && it->query)
+        return fault_set(&x->fault, 400, "q and a query in the body: one of them");
+    return !q || dsl_read_string(x, q, op, &it->dsl);
+}
+
+static void parse_one(exchange *x, const member *rows, size_t n)
+{
+    reader r = {0};
+    elastic *e = open_index(x) ? open_elastic(x) : NULL;
+    item *it = e ? add_item(e) : NULL;
+    if (it && read_body(x, &r, rows, n, it) && read_arguments(x, it))
+        begin_item(&r, x, it);
+    reader_close(&r);
+}
+
+void elastic_search(exchange *x)
+{
+    parse_one(x, members, sizeof members / sizeof *members);
+}
+
+void elastic_count(exchange *x)
+{
+    parse_one(x, members, 1);
+    for (size_t i = 0; i < x->n_plans; ++i) {
+        x->plans[i].count = true;
+        x->plans[i].wanted = 0;
+        x->plans[i].setup.options.k = 1;
+    }
+}
+
+/* ---- _msearch ---- */
+
+static bool read_index(reader *r, const json_t *value, void *to)
+{
+    elastic *e = to;
+    exchange *x = e->x;
+    const char *name;
+    size_t len;
+    if (json_is_array(value) && json_array_size(value) == 1)
+        value = json_array_get(value, 0);
+    if (!reader_string(r, value, &name, &len))
+        return false;
+    if (!x->at) {
+        x->index = name;
+        return open_index(x);
+    }
+    return strcmp(name, x->index) == 0 || reader_fail(r, "the searches of one _msearch are of one index");
+}
+
+static bool read_ignored(reader *r, const json_t *value, void *to)
+{
+    (void)r;
+    (void)value;
+    (void)to;
+    return true;
+}
+
+static const member header_members[] = {
+    {"index", read_index},
+    {"preference", read_ignored},
+    {"search_type", read_ignored},
+    {"request_cache", read_ignored},
+    {"ignore_unavailable", read_ignored},
+    {"allow_no_indices", read_ignored},
+    {"expand_wildcards", read_ignored},
+    {"routing", read_ignored},
+};
+
+/* Take a line's end off; the next line, or NULL at the end of the body. */
+static const char *next_line(const char *at, const char *end, size_t *len)
+{
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+    *len = (size_t)((stop ? stop : end) - at);
+    return stop ? stop + 1 : end;
+}
+
+/* A header, in its line. false: the fault of the whole request is set. */
+static bool read_header(elastic *e, const char *line, size_t len, unsigned number)
+{
+    exchange *x = e->x;
+    reader r;
+    bool good = true;
+    if (len == 0 || (len == 1 && *line == '\r'))
+        return x->at || open_index(x);
+    if (reader_open(&r, &x->fault, line, len, x->sv->limits.depth)) {
+        json_array_append(x->json[0], r.root);
+        r.first_line = number;
+        good = reader_object(&r, r.root, header_members, sizeof header_members / sizeof *header_members, e);
+        if (good && !x->at)
+            good = open_index(x);
+    } else {
+        x->fault.line += number;
+        good = false;
+    }
+    reader_close(&r);
+    return good;
+}
+
+/* A body in its line: what is wrong with it is its own item's. */
+static bool read_item(elastic *e, const char *line, size_t len, unsigned number)
+{
+    exchange *x = e->x;
+    reader r;
+    item *it = add_item(e);
+    if (!it)
+        return false;
+    fault own = {0};
+    if (reader_open(&r, &own, line, len, x->sv->limits.depth)) {
+        json_array_append(x->json[0], r.root);
+        r.first_line = number;
+        if (reader_object(&r, r.root, members, sizeof members / sizeof *members, it))
+            begin_item(&r, x, it);
+    } else {
+        own.line += own.line ? number : 0;
+    }
+    reader_close(&r);
+    if (!own.status && x->fault.status && x->fault.status != 413 && x->fault.status != 503) {
+        own = x->fault; /* it found its way to the request */
+        x->fault = (fault){0};
+    }
+    it->fault = own;
+    if (own.status)
+        it->is_searched = false;
+    return !x->fault.status;
+}
+
+void elastic_msearch(exchange *x)
+{
+    elastic *e = open_elastic(x);
+    const char *at = x->body.bytes, *end = at + x->body.len;
+    unsigned number = 0;
+    if (!e || !elastic_check_arguments(x, NULL) || (*x->index && !open_index(x)))
+        return;
+    if (!(x->json[0] = json_array())) {
+        fault_set(&x->fault, 503, "no memory for the request");
+        return;
+    }
+    for (size_t len, body_len; at < end; number += 2) {
+        const char *header = at, *body = next_line(at, end, &len);
+        if (body == end) {
+            if (len && strspn(header, " \t\r\n") < len)
+                fault_set(&x->fault, 400, "line %u: a header without a body behind it", number + 1);
+            break;
+        }
+        at = next_line(body, end, &body_len);
+        if (!read_header(e, header, len, number) || !read_item(e, body, body_len, number + 1))
+            return;
+    }
+    if (e->n == 0)
+        fault_set(&x->fault, 400, "there is no search in the body");
+    else if (x->n_searches == 0 && !x->fault.status)
+        elastic_msearch_answer(x); /* all are malformed */
+}
+
+/* ---- answers ---- */
+
+static gx_status put_hit(gx_text *t, exchange *x, const item *it, uint64_t docid, double score, gx_highlighter *marks,
+                         gx_error *err)
+{
+    size_t len;
+    const char *id = gx_index_doc_id(x->at->ix, docid, &len);
+    gx_text_add_string(t, "{\"_index\":");
+    gx_text_add_json(t, x->index, strlen(x->index));
+    gx_text_add_string(t, ",\"_id\":");
+    gx_text_add_json(t, id, len);
+    gx_text_add_string(t, ",\"_score\":");
+    gx_text_add_score(t, score);
+    gx_status st = source_write(t, x->at->ix, docid, &it->source, err);
+    if (st == GX_OK && marks && (it->highlight.text || it->highlight.title))
+        st = highlight_write(t, x->at->ix, docid, marks, &it->highlight, err);
+    gx_text_add_string(t, "}");
+    return st;
+}
+
+static gx_status put_hits(gx_text *t, exchange *x, const item *it, const search *s, gx_error *err)
+{
+    gx_highlighter *marks = NULL;
+    gx_status st = GX_OK;
+    if ((it->highlight.text || it->highlight.title) && !s->plan->browse)
+        st = searches_open_marks(s, &marks, err);
+    gx_text_add_string(t, "\"hits\":{");
+    if (it->total)
+        gx_text_add_format(t, "\"total\":{\"value\":%llu,\"relation\":\"eq\"},", (unsigned long long)s->n_matches);
+    gx_text_add_string(t, "\"max_score\":");
+    if (s->n_hits && it->from == 0)
+        gx_text_add_score(t, s->scores[0]);
+    else
+        gx_text_add_string(t, "null");
+    gx_text_add_string(t, ",\"hits\":[");
+    for (uint32_t i = 0; i < s->n_hits && st == GX_OK; ++i) {
+        gx_text_add_string(t, i ? "," : "");
+        st = put_hit(t, x, it, s->docids[i], s->scores[i], marks, err);
+    }
+    gx_text_add_string(t, "]}");
+    gx_highlighter_close(marks);
+    return st;
+}
+
+/* The members of an answer, in an object that is open. */
+static void put_answer(gx_text *t, exchange *x, item *it)
+{
+    gx_error err = {0};
+    const search *s = it->is_searched ? &x->searches[it->search] : NULL;
+    const size_t begin = t->len;
+    if (s && s->status != GX_OK)
+        fault_set(&it->fault, http_status(s->status), "%s", s->error ? s->error : gx_status_name(s->status));
+    if (!it->fault.status) {
+        gx_text_add_format(t, "\"took\":%d,\"timed_out\":false,", (int)(1e3 * (serve_clock() - x->began)));
+        elastic_put_shards(t);
+        gx_text_add_string(t, ",");
+        const gx_status st = put_hits(t, x, it, s, &err);
+        if (st != GX_OK)
+            fault_set(&it->fault, http_status(st), "%s", err.text);
+        else if (s->facets && !aggs_write(t, &it->aggs, s->facets))
+            fault_set(&it->fault, 400,
+                      "an aggregation has too many buckets; give min_doc_count 1 or a larger interval");
+    }
+    if (it->fault.status) {
+        t->len = begin;
+        elastic_put_error(t, &it->fault, x->index);
+    }
+}
+
+void elastic_search_answer(exchange *x)
+{
+    elastic *e = x->extra;
+    gx_text_add_string(&x->reply, "{");
+    put_answer(&x->reply, x, &e->items[0]);
+    gx_text_add_string(&x->reply, "}");
+    if (e->items[0].fault.status)
+        x->fault = e->items[0].fault;
+    else
+        elastic_reply(x, 200);
+}
+
+void elastic_msearch_answer(exchange *x)
+{
+    elastic *e = x->extra;
+    gx_text *t = &x->reply;
+    gx_text_add_format(t, "{\"took\":%d,\"responses\":[", (int)(1e3 * (serve_clock() - x->began)));
+    for (size_t i = 0; i < e->n; ++i) {
+        gx_text_add_string(t, i ? ",{" : "{");
+        put_answer(t, x, &e->items[i]);
+        gx_text_add_string(t, e->items[i].fault.status ? "}" : ",\"status\":200}");
+    }
+    gx_text_add_string(t, "]}");
+    elastic_reply(x, 200);
+}
+
+void elastic_count_answer(exchange *x)
+{
+    gx_text_add_format(&x->reply, "{\"count\":%llu,", (unsigned long long)x->searches[0].n_matches);
+    elastic_put_shards(&x->reply);
+    gx_text_add_string(&x->reply, "}");
+    elastic_reply(x, 200);
+}
