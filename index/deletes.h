@@ -30,7 +30,8 @@ typedef struct gx_deletes {
 gx_status gx_deletes_open(gx_deletes **out, int dir_fd, const char *dir, const gx_manifest_deletes *m,
                           const gx_index *ix, gx_error *err);
 
-/* Whether its counts are those of its deleted documents, by the index's lists: GX_ECORRUPT, naming the file. GX_ENOMEM. */
+/* Whether its counts are those of its deleted documents, by the index's lists: GX_ECORRUPT, naming the file.
+ * GX_ENOMEM. */
 gx_status gx_deletes_check(const gx_deletes *d, const gx_index *ix, const char *file, gx_error *err);
 
 /* Delete documents: those of `words` (a bit a document) that are live in `old` (NULL: all are).

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# demo.sh: sets up what the program needs (tools/setup.sh --minimal) and shows the main job on real text: SciFact's 5,183 abstracts indexed,
+# demo.sh: sets up what the program needs (tools/setup.sh --minimal) and shows the main job on real text: SciFact's
+# 5,183 abstracts indexed,
 # queries answered, a log of 300 queries replayed and verified, its effectiveness evaluated. Ends with an error when the
 # figures are not those that BM25 must reach on this collection.
 set -euo pipefail

@@ -322,7 +322,8 @@ static int build_part(const job *j, uint32_t p, bool *taken)
 
 /* ---- the whole ---- */
 
-/* Describe the contents of the stop word file, whose name alone does not tell what parts are made of. A file that cannot
+/* Describe the contents of the stop word file, whose name alone does not tell what parts are made of. A file that
+ * cannot
  * be read is left to the build. */
 static void describe_stop_words(const cli_args *a, FILE *to)
 {

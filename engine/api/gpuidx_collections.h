@@ -31,16 +31,20 @@ extern "C" {
  * takes a wide one. What makes one file of all its documents refuses it with GX_EUSAGE (GX_MERGE_ALL, GX_JOIN_ALWAYS,
  * gx_index_rewrite, exports but that of attributes). */
 
-/* Make a collection of n index files, or a copy of the last commit of one collection, at folder path, which is created. Their documents are in the
+/* Make a collection of n index files, or a copy of the last commit of one collection, at folder path, which is
+ * created. Their documents are in the
  * order of the files. The files get a second name in the folder (a hard link), or are copied where
- * it lies on another file system; as ever, they must not be written into. A copy may be made while others search and change the collection, and is one commit. GX_EUSAGE (no file; files
+ * it lies on another file system; as ever, they must not be written into. A copy may be made while others search and
+ * change the collection, and is one commit. GX_EUSAGE (no file; files
  * that differ in analyzer, block length, attributes, in storing texts or in holding impacts; an
  * external id in two of them), GX_EEXISTS (the folder exists), GX_ENOTFOUND, GX_EIO, GX_ECORRUPT
  * (one is damaged), GX_ENOMEM; then there is no folder. */
 GX_API gx_status gx_collect(const char *path, const char *const *files, size_t n, gx_error *err);
 
-/* Make a collection without documents at folder path, to which documents are added as a builder with these options would
- * take them (path, source, force and duplicates count for nothing; NULL: the defaults). *made: it was made. Where there is
+/* Make a collection without documents at folder path, to which documents are added as a builder with these options
+ * would
+ * take them (path, source, force and duplicates count for nothing; NULL: the defaults). *made: it was made. Where
+ * there is
  * one already it stays as it is, if documents are taken alike there, and with opt NULL in any case. GX_EUSAGE (they are
  * not: another analyzer, other attributes, another block length, in storing titles or texts; vectors), GX_EEXISTS (path
  * is no collection), statuses of gx_builder_open and gx_index_open. */

@@ -497,7 +497,8 @@ static bool is_mid(word_break c)
     return c >= MID_LETTER && c <= DOUBLE_QUOTE;
 }
 
-/* A key, such as # U+FE0F U+20E3, which begins at bytes[at] or, where the run begins with its marks, one byte before. */
+/* A key, such as # U+FE0F U+20E3, which begins at bytes[at] or, where the run begins with its marks, one byte before.
+ * */
 static bool find_key(const gx_tokenizer *s, uint32_t at, uint32_t begin, uint32_t end, gx_token *key)
 {
     const char c = s->bytes[at], before = at == begin && at > 0 ? s->bytes[at - 1] : 0;

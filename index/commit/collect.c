@@ -88,7 +88,8 @@ static gx_status copy_named(gx_new_folder *to, int from_fd, const char *from, co
     return st;
 }
 
-/* The manifest is copied first, and to the byte, for it tells commits apart. *again: a writer has removed a file of that
+/* The manifest is copied first, and to the byte, for it tells commits apart. *again: a writer has removed a file of
+ * that
  * commit meanwhile, so that another manifest has come in its place. */
 static gx_status copy_commit(gx_new_folder *to, int from_fd, const char *from, bool *again, gx_error *err)
 {

@@ -9,7 +9,8 @@
 #define GX_LOCK_NAME "LOCK"
 
 /* Remove the parts and files of deletes in the folder that the manifest does not name, and temporary files
- * that no living process has. The caller is the collection's one writer. A file that cannot be removed stays, and so does
+ * that no living process has. The caller is the collection's one writer. A file that cannot be removed stays, and so
+ * does
  * one whose name no writer gives. */
 void gx_sweep_folder(int dir_fd, const gx_manifest *m);
 

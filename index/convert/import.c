@@ -53,7 +53,8 @@ void gx_import_warn(const gx_import_setup *s, const char *format, ...)
         s->options.warn(s->options.user, text.text);
 }
 
-/* Whether runs and judgements cannot hold the id: a build refuses such, but an import may not be able to change them. */
+/* Whether runs and judgements cannot hold the id: a build refuses such, but an import may not be able to change them.
+ * */
 static bool is_odd(const char *id, size_t len)
 {
     if (len >= 3 && memcmp(id, "\xEF\xBB\xBF", 3) == 0)

@@ -275,7 +275,8 @@ static gx_status open_parts(gx_index *ix, const opening *o, const gx_manifest *m
     return st;
 }
 
-/* Read the manifest and open its parts. GX_ENOTFOUND with *found: of the parts one is missing. *last: the checksum of the
+/* Read the manifest and open its parts. GX_ENOTFOUND with *found: of the parts one is missing. *last: the checksum of
+ * the
  * manifest before, whose parts are not tried again, and of this one. */
 static gx_status open_last(gx_index *ix, const opening *o, uint64_t *last, bool *found, gx_error *err)
 {

@@ -62,7 +62,8 @@ pairs_agree() {
     ask analyze --analyzer=simple --stopwords="$CASES/stop-comma.txt" x
     exits 3
     complains 'stop-comma.txt:1: no term can equal "the, and, of", which is not one word'
-    for line in 'the and' 'e.g.' '(the)' 'the,' "'tis" '__' 'a—b' '-' "$(printf 'the\xc2\xa0and')" "$(printf '%0300d' 0)"; do
+    for line in 'the and' 'e.g.' '(the)' 'the,' "'tis" '__' 'a—b' '-' \
+        "$(printf 'the\xc2\xa0and')" "$(printf '%0300d' 0)"; do
         printf 'cat\n%s\n' "$line" >stop
         ask analyze --analyzer=simple --stopwords=stop x
         exits 3

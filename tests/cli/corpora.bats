@@ -15,7 +15,8 @@ setup_file() {
 terms_of() {
     ask doc x.gx "$1" -f json
     exits 0
-    python3 -c 'import json, sys; d = json.loads(sys.argv[1]); print(d.get("title", ""), d.get("text", ""))' "$output" >.text
+    python3 -c 'import json, sys; d = json.loads(sys.argv[1]); print(d.get("title", ""), d.get("text", ""))' \
+        "$output" >.text
     "$GPUIDX" analyze --analyzer=simple <.text | cut -f3 | xargs
 }
 
@@ -35,7 +36,8 @@ try() {
         [[ $file == $1 ]] || continue
         n=$((n + 1))
         for threads in 1 3; do
-            ask build -f "$format" --id=$([ "$kind" = terms ] && echo name || echo path) --analyzer=simple --store=text \
+            ask build -f "$format" --id=$([ "$kind" = terms ] && echo name || echo path) \
+                --analyzer=simple --store=text \
                 -j $threads "$CASES/text/$file" -o x.gx --force
             if [ "$kind" = refused ]; then
                 exits 3
@@ -113,7 +115,8 @@ try() {
         done
     done
     cat x.tar | "$GPUIDX" build -q -f files - -o x.gx --force 2>.stderr
-    grep -q '5 hard links in archives were passed over, as their files cannot be read again; the first is stdin/d/c' .stderr
+    grep -q '5 hard links in archives were passed over, as their files cannot be read again; the first is stdin/d/c' \
+        .stderr
     tar --delete -f x.tar d/.a
     ask build -f files x.tar -o x.gx --force # the file is not there
     complains '5 hard links in archives were passed over'

@@ -518,7 +518,8 @@ name:keyword:bitmaps=none tags:keywords:bitmaps=equality open:bool" ]
     complains '1 document has an id with white space'
     complains '"d 1"'
     printf 'a\nb\nb\n' >names # the same of ds2i
-    printf '%s\n' '{"id": "1", "text": "heron"}' '{"id": "2", "text": "heron reed"}' '{"id": "3", "text": "reed"}' >d.jsonl
+    printf '%s\n' '{"id": "1", "text": "heron"}' \
+        '{"id": "2", "text": "heron reed"}' '{"id": "3", "text": "reed"}' >d.jsonl
     "$GPUIDX" build -q --analyzer=simple d.jsonl -o d.gx
     "$GPUIDX" export -q d.gx -f ds2i -o ds
     ask import ds -o e.gx --documents=names

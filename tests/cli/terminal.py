@@ -14,7 +14,8 @@
     exit CODE       wait for its end
     END
 
-TERMINAL_SAVE names a file for all that the program wrote. Fails, and shows all that the program wrote, when what is waited for does not come within a minute.
+TERMINAL_SAVE names a file for all that the program wrote. Fails, and shows all that the
+program wrote, when what is waited for does not come within a minute.
 """
 import os, pty, re, select, signal, struct, sys, time, fcntl, termios
 

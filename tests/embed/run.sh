@@ -93,7 +93,8 @@ LD_LIBRARY_PATH=$lib ldd "$dest/shared" | grep -q libgpuidx
 
 step "static"
 # libgpuidx itself static, what it needs shared: their static forms need what is rarely installed
-$cc -std=c11 -Wall -Wextra -Werror "$here/embed.c" -o "$dest/static" $(pkg-config --cflags gpuidx) -L"$lib" -l:libgpuidx.a \
+$cc -std=c11 -Wall -Wextra -Werror "$here/embed.c" -o "$dest/static" \
+  $(pkg-config --cflags gpuidx) -L"$lib" -l:libgpuidx.a \
     $(pkg-config --static --libs gpuidx | sed 's/-lgpuidx//')
 "$dest/static" "$dest/static.gx" >"$dest/static.out"
 answer "$dest/static.out"

@@ -187,7 +187,8 @@ class Test:
             self.count(op, state)
             shutil.rmtree(folder, ignore_errors=True)
 
-    CALLS = "openat,read,pread64,write,pwrite64,rename,renameat,renameat2,link,linkat,unlink,unlinkat,fsync,mmap,mkdir,fcntl"
+    CALLS = ("openat,read,pread64,write,pwrite64,rename,renameat,renameat2,link,linkat,unlink,unlinkat,"
+             "fsync,mmap,mkdir,fcntl")
 
     def calls(self, runs):
         if not shutil.which("strace"):

@@ -1,4 +1,5 @@
-/* other_stemmer.c: for LD_PRELOAD: libstemmer and utf8proc of other versions. The stemmers keep the word "system" whole,
+/* other_stemmer.c: for LD_PRELOAD: libstemmer and utf8proc of other versions. The stemmers keep the word "system"
+ * whole,
  * as German's does since Snowball 3; with GX_TEST_UNICODE set, that is Unicode's version. */
 #include <dlfcn.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compare the words that `gpuidx build -f files` takes from HTML with those of html5lib (pip install html5lib), a parser
-by the HTML standard.
+"""Compare the words that `gpuidx build -f files` takes from HTML with those of html5lib (pip install html5lib), a
+parser by the HTML standard.
 
     tests/witness/html.py [--gpuidx build/tools/gpuidx] [--seed N] [--pages N] [FILE...]
 
@@ -24,22 +24,125 @@ import tempfile
 
 import html5lib
 
-INLINE = set("a abbr acronym b bdi bdo big blink cite code data del dfn em font i ins kbd label mark nobr output q ruby s "
-             "samp small span strike strong sub sup time tt u var wbr".split())
+INLINE = set(
+    "a abbr acronym b bdi bdo big blink cite code data del dfn em font i ins kbd label mark nobr output q ruby s "
+    "samp small span strike strong sub sup time tt u var wbr".split())
 HTML = "{http://www.w3.org/1999/xhtml}"
-PIECES = (
-    ["heron", "reed", " ", "\n", "x", "7", "é", "<p>", "</p>", "<div class=a>", "</div>", "<b>", "</b>", "<i x>", "</i>",
-     "<br>", "<br/>", "<hr>", "<mark>", "</mark>", "<time>", "</time>", "<bdi>", "</bdi>", "<x-y>", "</x-y>", "<P>"]
-    + ["<p title = \"gt > lt\" class=x>", "<p a='b>c'>", "<p a=b\"c>", "<p a=\"b\"c='>'/>", "<p/a='>'/>", "<p a =>",
-       "<p =\">\">", "<p a\t=\n'x'>", "<a href=\"?q=\">", "</a>", "<p a=b/>", "<p a=", "<p '", "\"", "'", "=", ">", "/>", "<",
-       "</", "</>", "</ x>", "</3>", "<3", "<?pi?>", "<!x>", "<!>", "<![CDATA[", "]]>", "<!DOCTYPE html \">\">"]
-    + ["<!--", "-->", "--!>", "<!-->", "<!--->", "<!---->", "<!--!>", "<!---!>", "--", "->", "!", "-", "<!-- x -->", "<!--[if IE]>"]
-    + ["<script>", "</script>", "</script >", "</scripts>", "<script", "</SCRIPT/>", "<style>", "</style>", "</styled>",
-       "<textarea>", "</textarea>", "<title>", "</title>", "<xmp>", "</xmp>", "<noscript>", "</noscript>", "<svg>", "</svg>",
-       "<math>", "</math>"]
-    + ["&amp;", "&AMP", "&lt", "&LT;", "&copy2024", "&eacutes", "&notit;", "&notin;", "&#146;", "&#x80", "&#0;", "&#xD800;",
-       "&#00000000000233;", "&#x110000;", "&#", "&#x", "&", ";", "&alpha ", "&alpha;", "&Ccaron;", "&unknown;", "&nbsp;", "&zwj;",
-       "&#1114111;", "&bne;", "&fjlig;"])
+PIECES = ( ["heron",
+    "reed",
+    " ",
+    "\n",
+    "x",
+    "7",
+    "é",
+    "<p>",
+    "</p>",
+    "<div class=a>",
+    "</div>",
+    "<b>",
+    "</b>",
+    "<i x>",
+    "</i>",
+    "<br>",
+    "<br/>",
+    "<hr>",
+    "<mark>",
+    "</mark>",
+    "<time>",
+    "</time>",
+    "<bdi>",
+    "</bdi>",
+    "<x-y>",
+    "</x-y>",
+    "<P>"] + ["<p title = \"gt > lt\" class=x>",
+    "<p a='b>c'>",
+    "<p a=b\"c>",
+    "<p a=\"b\"c='>'/>",
+    "<p/a='>'/>",
+    "<p a =>",
+    "<p =\">\">",
+    "<p a\t=\n'x'>",
+    "<a href=\"?q=\">",
+    "</a>",
+    "<p a=b/>",
+    "<p a=",
+    "<p '",
+    "\"",
+    "'",
+    "=",
+    ">",
+    "/>",
+    "<",
+    "</",
+    "</>",
+    "</ x>",
+    "</3>",
+    "<3",
+    "<?pi?>",
+    "<!x>",
+    "<!>",
+    "<![CDATA[",
+    "]]>",
+    "<!DOCTYPE html \">\">"] + ["<!--",
+    "-->",
+    "--!>",
+    "<!-->",
+    "<!--->",
+    "<!---->",
+    "<!--!>",
+    "<!---!>",
+    "--",
+    "->",
+    "!",
+    "-",
+    "<!-- x -->",
+    "<!--[if IE]>"] + ["<script>",
+    "</script>",
+    "</script >",
+    "</scripts>",
+    "<script",
+    "</SCRIPT/>",
+    "<style>",
+    "</style>",
+    "</styled>",
+    "<textarea>",
+    "</textarea>",
+    "<title>",
+    "</title>",
+    "<xmp>",
+    "</xmp>",
+    "<noscript>",
+    "</noscript>",
+    "<svg>",
+    "</svg>",
+    "<math>",
+    "</math>"] + ["&amp;",
+    "&AMP",
+    "&lt",
+    "&LT;",
+    "&copy2024",
+    "&eacutes",
+    "&notit;",
+    "&notin;",
+    "&#146;",
+    "&#x80",
+    "&#0;",
+    "&#xD800;",
+    "&#00000000000233;",
+    "&#x110000;",
+    "&#",
+    "&#x",
+    "&",
+    ";",
+    "&alpha ",
+    "&alpha;",
+    "&Ccaron;",
+    "&unknown;",
+    "&nbsp;",
+    "&zwj;",
+    "&#1114111;",
+    "&bne;",
+     "&fjlig;"])
 
 
 def text_of(page):
@@ -71,8 +174,24 @@ def text_of(page):
 
 def plain(text):
     """As the corpus reader has it: no NULs, U+00A0 as a space, runs of white space of HTML as one."""
-    return " ".join(text.replace("\0", " ").replace("\xa0", " ").replace("\u226b\u20d2", "\u226b").replace("\u226a\u20d2", "\u226a")
-                    .replace("\t", " ").replace("\n", " ").replace("\f", " ").replace("\r", " ").split(" ")).split(" ")
+    return " ".join(
+    text.replace(
+        "\0",
+        " ").replace(
+            "\xa0",
+            " ").replace(
+                "\u226b\u20d2",
+                "\u226b").replace(
+                    "\u226a\u20d2",
+                    "\u226a") .replace(
+                        "\t",
+                        " ").replace(
+                            "\n",
+                            " ").replace(
+                                "\f",
+                                " ").replace(
+                                    "\r",
+                                     " ").split(" ")).split(" ")
 
 
 def same(a, b, gaps):
@@ -89,11 +208,12 @@ def read(gpuidx, pages):
             with open("%s/pages/%06d.html" % (folder, i), "wb") as f:
                 f.write(page.encode("utf-8", "surrogatepass") if isinstance(page, str) else page)
         index = folder + "/x.gx"
-        subprocess.run([gpuidx, "build", "-q", "-f", "files", "--id=stem", "--analyzer=simple", "--store=text", folder + "/pages",
-                        "-o", index], check=True)
+        subprocess.run([gpuidx, "build", "-q", "-f", "files", "--id=stem", "--analyzer=simple",
+                       "--store=text", folder + "/pages", "-o", index], check=True)
         ids = ["#%d" % i for i in range(len(pages))]
         for at in range(0, len(ids), 2000):
-            lines = subprocess.run([gpuidx, "doc", index, "-f", "json"] + ids[at:at + 2000], check=True, capture_output=True)
+            lines = subprocess.run([gpuidx, "doc", index, "-f", "json"] + \
+                                   ids[at:at + 2000], check=True, capture_output=True)
             for line in lines.stdout.splitlines():
                 doc = json.loads(line)
                 out[int(doc["id"])] = (doc.get("title") or "", doc.get("text") or "")
@@ -101,9 +221,19 @@ def read(gpuidx, pages):
 
 
 def is_comparable(page):
-    """Not where the tree, not the tokenizer, decides: html5lib 1.1 reads some newer rules of svg and math in its own way."""
+    """Not where the tree, not the tokenizer, decides: html5lib 1.1 reads some newer rules of svg and math in its own
+    way."""
     low = page.lower()
-    return not (("<svg" in low or "<math" in low) and any(t in low for t in ("<title", "<style", "<script", "<textarea", "<xmp", "</p", "</br")))
+    return not (
+    ("<svg" in low or "<math" in low) and any(
+        t in low for t in (
+            "<title",
+            "<style",
+            "<script",
+            "<textarea",
+            "<xmp",
+            "</p",
+             "</br")))
 
 
 def random_page(draw):
@@ -136,7 +266,8 @@ def main():
         if not same(title, want_title, True) or not same(text, want_text, not stray):
             wrong += 1
             if wrong <= 20:
-                print("page %r\n  html5lib %r %r\n  gpuidx   %r %r" % (page[:500], want_title, " ".join(plain(want_text))[:300], title, text[:300]))
+                print("page %r\n  html5lib %r %r\n  gpuidx   %r %r" %
+     (page[:500], want_title, " ".join(plain(want_text))[:300], title, text[:300]))
     print("%d pages, %d differ" % (len(pages), wrong))
     return 1 if wrong else 0
 

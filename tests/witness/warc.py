@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Compare what `gpuidx build -f warc` reads with what was written: random records of WARC, whose pages are encoded by
+"""Compare what `gpuidx build -f warc` reads with what was written: random records of WARC,
+whose pages are encoded by
 Python's own codecs (pip install brotli zstandard) and come in many character sets.
 
     tests/witness/warc.py [--gpuidx build/tools/gpuidx] [--seed N] [--records N]
 
-Each response has words that are known; its head or its page names the character set, in several forms, and the body is
-compressed, in chunks, both or neither, or only said to be. Between them stand records that are to be passed over, whose
+Each response has words that are known; its head or its page names the character set, in several forms,
+and the body is
+compressed, in chunks, both or neither,
+or only said to be. Between them stand records that are to be passed over, whose
 counts are compared. Read as it is and compressed, on one thread and on three. Exit 1 if anything differs.
 """
 import argparse
@@ -23,15 +26,24 @@ import zstandard
 
 # Character sets as pages name them: Python's codec of what the Encoding Standard means by it, and words.
 SETS = {
-    "utf-8": ("utf-8", ["heron", "café", "цапля", "鷺", "😀"]), "iso-8859-1": ("cp1252", ["café", "straße", "l’été"]),
-    "latin1": ("cp1252", ["naïve"]), "windows-1252": ("cp1252", ["déjà", "“vu”", "€5"]), "koi8-r": ("koi8-r", ["серая", "цапля"]),
-    "koi8-u": ("koi8-u", ["їжак"]), "windows-1251": ("cp1251", ["болото"]), "windows-1250": ("cp1250", ["žena", "běží"]),
-    "iso-8859-2": ("iso-8859-2", ["žena", "běží"]), "iso-8859-7": ("iso-8859-7", ["ερωδιός"]), "iso-8859-9": ("cp1254", ["ağaç"]),
-    "iso-8859-15": ("iso-8859-15", ["œuvre", "€"]), "windows-1256": ("cp1256", ["مالك"]), "windows-1258": ("cp1258", ["đêm"]),
-    "windows-874": ("cp874", ["นก"]), "macintosh": ("mac_roman", ["café"]), "shift_jis": ("cp932", ["鷺", "かな"]),
-    "x-sjis": ("cp932", ["鷺"]), "euc-jp": ("euc-jp", ["鷺", "カナ"]), "iso-2022-jp": ("iso-2022-jp", ["鷺", "かな"]),
-    "gb2312": ("gbk", ["苍鹭", "水"]), "gbk": ("gbk", ["蒼鷺", "水"]), "gb18030": ("gb18030", ["㐀", "水"]), "big5": ("big5hkscs", ["蒼鷺", "水"]),
-    "euc-kr": ("cp949", ["왜가리", "물"]), "utf-16": ("utf-16le", ["heron", "цапля"]), "utf-16be": ("utf-16be", ["heron", "鷺"]),
+    "utf-8": ("utf-8", ["heron", "café", "цапля", "鷺", "😀"]),
+    "iso-8859-1": ("cp1252", ["café", "straße", "l’été"]),
+    "latin1": ("cp1252", ["naïve"]), "windows-1252": ("cp1252", ["déjà", "“vu”", "€5"]),
+    "koi8-r": ("koi8-r", ["серая", "цапля"]),
+    "koi8-u": ("koi8-u", ["їжак"]), "windows-1251": ("cp1251", ["болото"]),
+    "windows-1250": ("cp1250", ["žena", "běží"]),
+    "iso-8859-2": ("iso-8859-2", ["žena", "běží"]), "iso-8859-7": ("iso-8859-7", ["ερωδιός"]),
+    "iso-8859-9": ("cp1254", ["ağaç"]),
+    "iso-8859-15": ("iso-8859-15", ["œuvre", "€"]), "windows-1256": ("cp1256", ["مالك"]),
+    "windows-1258": ("cp1258", ["đêm"]),
+    "windows-874": ("cp874", ["นก"]), "macintosh": ("mac_roman", ["café"]),
+    "shift_jis": ("cp932", ["鷺", "かな"]),
+    "x-sjis": ("cp932", ["鷺"]), "euc-jp": ("euc-jp", ["鷺", "カナ"]),
+    "iso-2022-jp": ("iso-2022-jp", ["鷺", "かな"]),
+    "gb2312": ("gbk", ["苍鹭", "水"]), "gbk": ("gbk", ["蒼鷺", "水"]), "gb18030": ("gb18030", ["㐀", "水"]),
+    "big5": ("big5hkscs", ["蒼鷺", "水"]),
+    "euc-kr": ("cp949", ["왜가리", "물"]), "utf-16": ("utf-16le", ["heron", "цапля"]),
+    "utf-16be": ("utf-16be", ["heron", "鷺"]),
 }
 
 
@@ -40,8 +52,13 @@ def raw_deflate(body):
     return z.compress(body) + z.flush()
 
 
-CODINGS = {"gzip": gzip.compress, "x-gzip": gzip.compress, "deflate": zlib.compress, "Deflate": raw_deflate, "br": brotli.compress,
-           "zstd": zstandard.ZstdCompressor().compress}
+CODINGS = {
+    "gzip": gzip.compress,
+    "x-gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "Deflate": raw_deflate,
+    "br": brotli.compress,
+     "zstd": zstandard.ZstdCompressor().compress}
 
 
 def chunked(draw, body):
@@ -55,8 +72,9 @@ def chunked(draw, body):
 
 
 def record(number, kind, block):
-    return (b"WARC/1.0\r\nWARC-Type: %s\r\nWARC-Record-ID: <urn:%d>\r\nContent-Type: application/http\r\nContent-Length: %d\r\n\r\n"
-            % (kind.encode(), number, len(block)) + block + b"\r\n\r\n")
+    head = b"WARC/1.0\r\nWARC-Type: %s\r\nWARC-Record-ID: <urn:%d>\r\n" % (kind.encode(), number)
+    length = b"Content-Type: application/http\r\nContent-Length: %d\r\n\r\n" % len(block)
+    return head + length + block + b"\r\n\r\n"
 
 
 def response(draw, number, words, name, codec):
@@ -90,7 +108,8 @@ def response(draw, number, words, name, codec):
     elif draw.random() < 0.1 and not codings:
         heads.append(b"transfer-encoding: chunked")
     draw.shuffle(heads)
-    status = draw.choice([b"HTTP/1.1 200 OK\r\n"] * 4 + [b"ICY 200 OK\r\n", b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200 OK\r\n"])
+    status = draw.choice([b"HTTP/1.1 200 OK\r\n"] * 4 + [b"ICY 200 OK\r\n",
+                         b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200 OK\r\n"])
     return record(number, "response", status + b"\r\n".join(heads) + b"\r\n\r\n" + body)
 
 
@@ -105,13 +124,28 @@ def passed_over(draw, number):
 
 def read(gpuidx, path, threads, index):
     """Words of the documents by id, and counts of the notes by detail."""
-    out = subprocess.run([gpuidx, "build", "-q", "-f", "warc", "--analyzer=whitespace", "--store=text", "--json", "--force", "-j", threads,
-                          path, "-o", index], check=True, capture_output=True)
+    out = subprocess.run([gpuidx,
+    "build",
+    "-q",
+    "-f",
+    "warc",
+    "--analyzer=whitespace",
+    "--store=text",
+    "--json",
+    "--force",
+    "-j",
+    threads,
+    path,
+    "-o",
+    index],
+    check=True,
+     capture_output=True)
     report = json.loads(out.stdout)
     ids = ["#%d" % i for i in range(report["documents"])]
     words = {}
     for at in range(0, len(ids), 2000):
-        lines = subprocess.run([gpuidx, "doc", index, "-f", "json"] + ids[at:at + 2000], check=True, capture_output=True).stdout
+        lines = subprocess.run([gpuidx, "doc", index, "-f", "json"] + ids[at:at + 2000],
+                               check=True, capture_output=True).stdout
         for line in lines.splitlines():
             doc = json.loads(line)
             words[doc["id"]] = doc.get("text", "").split()
@@ -138,7 +172,8 @@ def main():
             out += more
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
-        files = {"x.warc": out, "x.warc.gz": gzip.compress(out[:len(out) // 2]) + gzip.compress(out[len(out) // 2:])}
+        files = {"x.warc": out,
+        "x.warc.gz": gzip.compress(out[:len(out) // 2]) + gzip.compress(out[len(out) // 2:])}
         for name, data in files.items():
             with open(os.path.join(folder, name), "wb") as f:
                 f.write(data)

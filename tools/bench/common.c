@@ -142,7 +142,8 @@ FILE *bench_script_begin(const char *dir, const char *name, int *exit_code)
     return script.f;
 }
 
-/* Give what gnuplot has made its name, unless it is empty: gnuplot makes the file before it knows that there is nothing to
+/* Give what gnuplot has made its name, unless it is empty: gnuplot makes the file before it knows that there is
+ * nothing to
  * draw. */
 static void keep_image(const char *made, const char *dir, const char *name, const char *ending)
 {

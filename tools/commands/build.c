@@ -367,7 +367,8 @@ static const cli_flag flags[] = {
     {"analyzer", 0, CLI_CHOICE, "english|simple|whitespace", "english",
      "how text becomes terms; the index keeps it, and its queries are analysed alike. `english`: words in lower case, "
      "Porter's stemmer, without Lucene's 33 stop words; best for English text. It keeps emoji from U+1F000 on and "
-     "drops those below, such as U+2B50. `simple`: words in lower case, all of them and all emoji, unstemmed; for other "
+     "drops those below, such as U+2B50. `simple`: words in lower case, all of them and all emoji, unstemmed; for "
+     "other "
      "languages or exact words. `whitespace`: what stands between white space, as it is; "
      "for text that is analysed already"},
     CLI_WORD_FLAGS,

@@ -44,7 +44,8 @@ static const cli_section sections[] = {
      "than a file can have cannot become one file (`recode`, `merge --policy=all`, `query --join=always`, exports of "
      "lists)."},
     {"Backup and replacement",
-     "`gpuidx collect COLLECTION -o COPY` copies one commit, also while another process changes the collection: by hard "
+     "`gpuidx collect COLLECTION -o COPY` copies one commit, also while another process changes the collection: by "
+     "hard "
      "links, which take no space and no time, or byte by byte where COPY lies on another file system. COPY is a "
      "collection of its own, to be searched, changed and moved; what is changed in one of them does not show in the "
      "other. A plain copy (cp, rsync) of a collection in use can have parts of two commits, and then does not open.\n"

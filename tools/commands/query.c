@@ -180,7 +180,8 @@ static const cli_flag flags[] = {
     {"explain", 0, CLI_SWITCH, NULL, NULL, "print why each result has its score: the formula with its numbers"},
     {"snippets", 0, CLI_CHOICE, "on|off", "on", "show the best part of each text, where the index holds the texts"},
     {"deadline", 0, CLI_NUMBER, "MS", NULL,
-     "give a query at most `MS` milliseconds; one that takes longer is not answered, and ends the program with exit code "
+     "give a query at most `MS` milliseconds; one that takes longer is not answered, and ends the program with exit "
+     "code "
      "9 unless `--on-error=skip`",
      .min = 1e-6, .max = 1e9},
     {"on-error", 0, CLI_CHOICE, "fail|skip", "fail",
@@ -204,9 +205,12 @@ static const cli_section sections[] = {
      "as Latin-1, which is told. A line that cannot be answered, of too many terms, of more than 1 MiB, or with an "
      "empty id or white space in it, ends the program with exit code 3, or is passed over with `--on-error=skip`."},
     {"While an index changes",
-     "Each query is answered from the newest commit of a collection: what `add`, `update`, `delete` or `merge` of another "
-     "process commits is seen by the next line of the same pipe and the next query of the shell. An index file stays the "
-     "one that was opened: after `gpuidx build --force` or `mv` a program that runs goes on with the old file, and a new "
+     "Each query is answered from the newest commit of a collection: what `add`, `update`, `delete` or `merge` of "
+     "another "
+     "process commits is seen by the next line of the same pipe and the next query of the shell. An index file "
+     "stays the "
+     "one that was opened: after `gpuidx build --force` or `mv` a program that runs goes on with the old file, and "
+     "a new "
      "one sees the new file."},
     {"Filter syntax",
      "`--filter` takes conditions on the attributes that `gpuidx build --attr` kept and `gpuidx info` lists:\n"

@@ -310,11 +310,13 @@ static int run(const cli_args *a)
 
 static const cli_flag flags[] = {
     {"k1", 0, CLI_TEXT, "LIST", NULL,
-     "the values of BM25's k1 to try, separated by commas, each at least 0, or `default`, each scorer's own; usual ones "
+     "the values of BM25's k1 to try, separated by commas, each at least 0, or `default`, each scorer's own; usual "
+     "ones "
      "are 0.6 to 2. k1 says how much repeated words count. Without this flag: `default` if `--b` is given, else "
      "`" K1_GRID "`"},
     {"b", 0, CLI_TEXT, "LIST", NULL,
-     "the values of BM25's b to try, separated by commas, each from 0 to 1, or `default`, each scorer's own; usual ones "
+     "the values of BM25's b to try, separated by commas, each from 0 to 1, or `default`, each scorer's own; usual "
+     "ones "
      "are 0.2 to 0.9. b says how much long documents are marked down. Without this flag: `default` if `--k1` is given, "
      "else `" B_GRID "`"},
     {"scorer", 0, CLI_TEXT, "LIST", "bm25",

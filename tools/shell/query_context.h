@@ -70,7 +70,8 @@ int ask_set_filter(ask *k, const char *only, const char *except, const char *exp
  * that fails. */
 int ask_set_facets(ask *k, const char *text);
 
-/* Print the values of these attributes from here on (shown_list.h; NULL: of none). The old ones stay when that fails. */
+/* Print the values of these attributes from here on (shown_list.h; NULL: of none). The old ones stay when that fails.
+ * */
 int ask_set_shown(ask *k, const char *text);
 
 /* Answer a query on stdout, of a collection by its last commit. 0, or the exit code with the

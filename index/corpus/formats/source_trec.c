@@ -1,7 +1,8 @@
 /* source_trec.c: TREC's SGML: <DOC> <DOCNO>id</DOCNO> ... </DOC>, with text or with a web page in
  * it. <DOC> may have attributes; where there is no <DOCNO>, its attribute id, docno or docid is the id.
  *
- * Names of tags are taken in any case. CDATA sections are text, in which no tag is found. A document that meets the next one's <DOC><DOCNO> before its
+ * Names of tags are taken in any case. CDATA sections are text, in which no tag is found. A document that meets the
+ * next one's <DOC><DOCNO> before its
  * own </DOC> was not closed: it is refused, and the next one is not lost.
  */
 #include <string.h>

@@ -61,8 +61,9 @@ class Collection:
     def create(cls, path: Union[str, "os.PathLike[str]"], indexes: Iterable[Union[str, "os.PathLike[str]", Index]] = (),
                *, memory: int = 0, threads: int = 1, **build_arguments: Any) -> "Collection":
         """Make a collection of index files (paths, or each an Index), and open it. The files get a second name in the
-        folder. Of one collection's path it makes a copy of the last commit, also while others change that one. Without files it is empty, and build_arguments (analyzer, store_text, attributes, ...) say how it will
-        index documents. ExistsError where the folder exists; UsageError: the files differ in their analyzer, say."""
+        folder. Of one collection's path it makes a copy of the last commit, also while others change that one. Without
+        files it is empty, and build_arguments (analyzer, store_text, attributes, ...) say how it will index documents.
+        ExistsError where the folder exists; UsageError: the files differ in their analyzer, say."""
         files = [i.path if isinstance(i, Index) else i for i in indexes]
         if files and build_arguments:
             raise UsageError("%s: of an empty collection alone; the files say it" % ", ".join(build_arguments))

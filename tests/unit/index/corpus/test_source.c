@@ -876,7 +876,8 @@ static void pages_tell_their_character_set(void **state)
     assert_int_equal(read_paths(&path, 1, &files), GX_OK);
     assert_string_equal(seen, cafe);
     static const char equiv[] =
-        "<!-- <meta charset=koi8-r> --><META content='text/html; charset = iso-8859-1' HTTP-EQUIV=Content-Type>caf\xe9 \x80";
+        "<!-- <meta charset=koi8-r> --><META content='text/html; charset = iso-8859-1' "
+        "HTTP-EQUIV=Content-Type>caf\xe9 \x80";
     path = put_bytes("1.xhtml", equiv, sizeof equiv - 1);
     assert_int_equal(read_paths(&path, 1, &files), GX_OK);
     assert_string_equal(seen, cafe);
