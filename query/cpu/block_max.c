@@ -36,7 +36,12 @@
 #define HEAVY_SHARE 0.8           /* of the sum of ub */
 #define FIRST_PHASE 64u           /* segments, about */
 #define PHASE_GROWTH 8u
-#define COUNTED 4u /* one segment of so many is counted: phases need not be exact */
+#define SAMPLED 32u          /* segments that tell how long the search may take: .. */
+#define BOUND_SEGMENT_NS 6.0 /* .. to bound a segment's ranges by a list */
+#define SCORE_RANGE_NS 2.5   /* .. to score a range by a list .. */
+#define RANGE_NS 50.0        /* .. and by rare lists, and to choose its best documents */
+#define FIRST_LIMIT 4        /* times the limit: before the first phase, in which the threshold rises most */
+#define COUNTED 4u           /* one segment of so many is counted: phases need not be exact */
 
 void gx_cpu_block_max_free(gx_cpu_block_max_state *b)
 {
@@ -145,6 +150,11 @@ static bool open_term(gx_cpu_searcher *s, gx_range_term *r, const gx_plan *plan,
     /* where bounds are tfs, `most` must be the part of the greatest tf */
     r->ub = greatest_impact(t->w, r->bounds->scale ? (float)r->list->max_tf / GX_LINEAR_K : bounds->most);
     return true;
+}
+
+uint64_t gx_block_max_slack(uint32_t n, uint64_t most)
+{
+    return n * (most / MOST_UNITS + 1);
 }
 
 /* Units are as small as they may be: see the head of this file. */
@@ -365,18 +375,39 @@ static gx_status search_phase(gx_cpu_searcher *s, gx_cpu_block_max_state *b, con
     return GX_OK;
 }
 
+/* Whether to search the segments with bounds of at least `least` and below `most` is likely to take longer than the
+ * limit, if the threshold stays. Of a sample of them the ranges are bounded, but not scored. */
+static bool exceeds(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan, uint32_t least, uint32_t most,
+                    double limit)
+{
+    const uint32_t n = list_segments(b, least, most), n_sampled = n < SAMPLED ? n : SAMPLED;
+    uint32_t sampled[SAMPLED];
+    for (uint32_t i = 0; i < n_sampled; ++i)
+        sampled[i] = b->order[(uint64_t)i * n / n_sampled];
+    const double n_ranges = n ? (double)gx_block_max_count(s, b, plan, sampled, n_sampled) * n / n_sampled : 0;
+    const double lists = b->n_found + 1;
+    return lists * (BOUND_SEGMENT_NS * n + SCORE_RANGE_NS * n_ranges) + RANGE_NS * n_ranges > limit;
+}
+
 /* The segments with the greatest bounds make the threshold rise; the others, some times as many in each
  * phase, are read by docid, as they lie in memory. */
-static gx_status search_segments(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan, gx_error *err)
+static gx_status search_segments(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan, bool *done,
+                                 gx_error *err)
 {
     uint32_t most = UINT32_MAX;
     gx_status st = GX_OK;
+    *done = true;
     b->max_ranges = GX_SEGMENT_RANGES;
     for (uint64_t n = FIRST_PHASE; most && st == GX_OK; n *= PHASE_GROWTH) {
         const uint32_t bar = gx_block_max_least_sum(b, gx_block_max_bar(s, b), b->n_terms);
         const uint32_t known = bar > b->least ? bar : b->least;
         const uint32_t rank = n < b->n_segments ? bound_of_rank(b, (uint32_t)n) : 0;
         const uint32_t least = rank > known ? rank : known;
+        if (b->limit < INFINITY && n <= FIRST_PHASE * PHASE_GROWTH && known < most &&
+            exceeds(s, b, plan, known, most, n == FIRST_PHASE ? FIRST_LIMIT * b->limit : b->limit)) {
+            *done = false;
+            return GX_OK;
+        }
         if (least < most)
             st = search_phase(s, b, plan, least, most, err);
         if (rank <= known)
@@ -406,20 +437,21 @@ static void count_segments(const gx_cpu_searcher *s, gx_cpu_block_max_state *b, 
 /* The k best of the segments that are counted. The first threshold is one of all documents, and within a budget there
  * may be fewer that reach it: then the search begins again without one. */
 static gx_status search_counted(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan, uint32_t k,
-                                gx_error *err)
+                                bool *done, gx_error *err)
 {
     const uint32_t first = initial_threshold(s, plan);
     gx_status st = GX_OK;
     for (uint32_t threshold = first;; threshold = 1) {
         if (!gx_cpu_best_begin(&s->best, k, threshold))
             return gx_fail(err, GX_ENOMEM, "no memory to search %u lists for %u results", plan->n_terms, plan->k);
-        st = search_segments(s, b, plan, err);
+        st = search_segments(s, b, plan, done, err);
         if (st != GX_OK || threshold == 1 || !b->least || s->best.n >= k)
             return st;
     }
 }
 
-gx_status gx_cpu_block_max(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hits, bool *done, gx_error *err)
+gx_status gx_cpu_block_max_within(gx_cpu_searcher *s, const gx_plan *plan, double limit, gx_hits *hits, bool *done,
+                                  gx_error *err)
 {
     *done = false;
     if (!s->params || s->coarse || memcmp(&s->norm, &plan->norm, sizeof s->norm) != 0) {
@@ -432,6 +464,7 @@ gx_status gx_cpu_block_max(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hit
         return gx_fail(err, GX_ENOMEM, "no memory for the ranges of %u documents", s->ix->n_docs);
     gx_cpu_block_max_state *b = s->block_max;
     b->linear = gx_scorer_is_linear(plan->norm);
+    b->limit = limit;
     if (!s->params || !reserve_terms(b, plan->n_terms))
         return gx_fail(err, GX_ENOMEM, "no memory to search %u lists", plan->n_terms);
     if (!open_terms(s, b, plan))
@@ -444,15 +477,20 @@ gx_status gx_cpu_block_max(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hit
     gx_status st = GX_ENOMEM;
     if (bound_segments(b)) {
         count_segments(s, b, plan);
-        st = search_counted(s, b, plan, k, err);
+        st = search_counted(s, b, plan, k, done, err);
     } else {
         gx_fail(err, st, "no memory to search %u lists for %u results", plan->n_terms, plan->k);
     }
-    hits->n = st == GX_OK ? gx_cpu_best_finish(&s->best, hits->keys) : 0;
+    hits->n = st == GX_OK && *done ? gx_cpu_best_finish(&s->best, hits->keys) : 0;
     for (uint32_t i = 0; i < b->n_runs; ++i) {
         const gx_posting_run *run = &b->runs[i];
         b->rare[b->terms[run->term].list->docids[run->begin] >> GX_SEGMENT_SHIFT] = GX_BLOCK_MAX_NO_RUN;
     }
     b->n_runs = 0;
     return st;
+}
+
+gx_status gx_cpu_block_max(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hits, bool *done, gx_error *err)
+{
+    return gx_cpu_block_max_within(s, plan, INFINITY, hits, done, err);
 }

@@ -20,6 +20,12 @@
  * budget, a tf above 65535): then nothing was searched, and another algorithm must answer.
  * GX_ENOMEM, GX_ECANCELLED. */
 gx_status gx_cpu_block_max(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hits, bool *done, gx_error *err);
+/* The same, unless that is likely to take longer than limit ns, of which a sample of the segments tells: then *done is
+ * false, too. */
+gx_status gx_cpu_block_max_within(gx_cpu_searcher *s, const gx_plan *plan, double limit, gx_hits *hits, bool *done,
+                                  gx_error *err);
+/* How far the bound of n lists, whose greatest impacts sum up to most, may be above what it stands for by its units. */
+uint64_t gx_block_max_slack(uint32_t n, uint64_t most);
 void gx_cpu_block_max_free(gx_cpu_block_max_state *b);
 
 #endif

@@ -308,7 +308,8 @@ static void add_to_group(gx_cpu_searcher *s, gx_cpu_block_max_state *b, uint32_t
 
 /* ---- a batch ---- */
 
-void gx_block_max_batch(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan, const uint32_t *segments,
+/* Keep the segments whose ranges, or some of them, may reach the threshold, and bound these. */
+static void bound_batch(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan, const uint32_t *segments,
                         uint32_t n)
 {
     const uint32_t least = gx_block_max_least_sum(b, gx_block_max_bar(s, b), b->n_terms);
@@ -321,6 +322,22 @@ void gx_block_max_batch(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_
     }
     bound_heavy(s, b);
     bound_light(s, b);
+}
+
+uint32_t gx_block_max_count(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan,
+                            const uint32_t *segments, uint32_t n)
+{
+    uint32_t n_ranges = 0;
+    bound_batch(s, b, plan, segments, n);
+    for (uint32_t i = 0; i < b->n_batch; ++i)
+        n_ranges += (uint32_t)__builtin_popcount(b->live[i]);
+    return n_ranges;
+}
+
+void gx_block_max_batch(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan, const uint32_t *segments,
+                        uint32_t n)
+{
+    bound_batch(s, b, plan, segments, n);
     for (uint32_t i = 0; i < b->n_batch; ++i) {
         if (b->group.n + GX_SEGMENT_RANGES > b->max_ranges)
             score_group(s, b, plan);

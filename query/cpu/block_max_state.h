@@ -40,6 +40,7 @@ struct gx_cpu_block_max_state {
     uint32_t n_dense, n_found;         /* terms[0, n_dense) are dense, [n_dense, n_found) are found by segment */
     uint32_t heavy_dense, heavy_found; /* terms[0, heavy_dense) and [n_dense, heavy_found) are heavy */
     bool linear;
+    double limit;         /* ns that the search may take; INFINITY: no limit */
     double factor;        /* of the threshold, for bounds; 1: a range is left out only if it cannot reach it */
     uint32_t least;       /* units: segments with smaller bounds are out of the plan's budget */
     gx_range_term *terms; /* [max_terms] each group by falling ub, but for the rare ones */
@@ -92,6 +93,9 @@ static inline uint8_t gx_block_max_bound(const gx_range_term *t, uint32_t i, uin
 /* The ranges of the segment that the mask allows a document of, a bit each. */
 uint32_t gx_block_max_allowed(const gx_cpu_searcher *s, const gx_mask *mask, uint32_t segment);
 
+/* Count the ranges of n segments, GX_BLOCK_MAX_BATCH of them at most, whose bounds reach the threshold. */
+uint32_t gx_block_max_count(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan,
+                            const uint32_t *segments, uint32_t n);
 /* Search n segments, GX_BLOCK_MAX_BATCH of them at most, by rising docid. */
 void gx_block_max_batch(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan, const uint32_t *segments,
                         uint32_t n);

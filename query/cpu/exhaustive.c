@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "engine/clock.h"
+#include "engine/memory/huge_pages.h"
 #include "engine/status.h"
 #include "query/cpu/search.h"
 #include "query/filter/mask.h"
@@ -10,6 +11,8 @@
 
 #define CANCEL_EVERY 1024u /* blocks that are read between two calls of cancel */
 #define STRIDE 64u         /* documents whose best score is compared first */
+
+_Static_assert(STRIDE <= GX_CPU_SCORES_SLACK, "a stride that begins at a document can be read");
 
 double gx_cpu_lap(gx_cpu_searcher *s, gx_step step, double since)
 {
@@ -31,11 +34,11 @@ uint32_t gx_cpu_decode_blocks(gx_cpu_searcher *s, const gx_list *l, uint32_t j, 
 
 /* OR needs the scores alone. An impact is at least 1, so that a score of 0 tells that no list holds
  * the document. */
-static gx_status reserve_accumulators(gx_cpu_searcher *s, gx_op op, gx_error *err)
+gx_status gx_cpu_reserve_accumulators(gx_cpu_searcher *s, gx_op op, gx_error *err)
 {
-    const size_t n = (size_t)s->ix->n_docs + STRIDE;
+    const size_t n = (size_t)s->ix->n_docs + GX_CPU_SCORES_SLACK;
     if (!s->scores)
-        s->scores = calloc(n, sizeof *s->scores);
+        s->scores = gx_huge_alloc(n * sizeof *s->scores);
     if (!s->match_counts && op == GX_OP_AND)
         s->match_counts = calloc(n, sizeof *s->match_counts);
     if (!s->scores || (!s->match_counts && op == GX_OP_AND))
@@ -102,7 +105,7 @@ gx_status gx_cpu_exhaust(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_h
 {
     gx_topk top = {hits->keys, plan->k, 0};
     bool going = true;
-    gx_status st = reserve_accumulators(s, op, err);
+    gx_status st = gx_cpu_reserve_accumulators(s, op, err);
     if (st != GX_OK)
         return st;
     uint16_t *match_counts = op == GX_OP_AND ? s->match_counts : NULL;

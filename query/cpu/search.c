@@ -101,7 +101,7 @@ void gx_cpu_searcher_close(gx_cpu_searcher *s)
     free(s->order);
     gx_huge_free(s->seen, seen_bytes(s->ix));
     free(s->seen_docids);
-    free(s->scores);
+    gx_huge_free(s->scores, ((size_t)s->ix->n_docs + GX_CPU_SCORES_SLACK) * sizeof *s->scores);
     free(s->match_counts);
     gx_cpu_pmf_free(&s->pmf);
     gx_cpu_selection_free(&s->selection);
@@ -144,6 +144,11 @@ static void find_lists(gx_cpu_searcher *s, const gx_plan *plan)
     }
 }
 
+uint32_t gx_cpu_greatest_impact(float w, float most)
+{
+    return (uint32_t)ceil((double)w * most * ROUNDING_SLACK) + 1;
+}
+
 /* The cursor has its list. */
 static bool open_cursor(gx_cpu_searcher *s, gx_cpu_cursor *c, const gx_plan_term *t)
 {
@@ -153,7 +158,7 @@ static bool open_cursor(gx_cpu_searcher *s, gx_cpu_cursor *c, const gx_plan_term
     c->bounds = gx_cpu_params_bounds(s->lists, s->params, t->list, &s->scratch);
     if (!c->map || !c->bounds)
         return false;
-    c->ub = (uint32_t)ceil((double)t->w * c->bounds->most * ROUNDING_SLACK) + 1;
+    c->ub = gx_cpu_greatest_impact(t->w, c->bounds->most);
     c->packed = s->kernels->scan_packed_block && c->list.block_len <= 128 && gx_cpu_is_packed(c->list.docids) &&
                 gx_cpu_is_packed(c->list.tfs);
     c->block = c->n_cached = 0;
@@ -616,20 +621,44 @@ static void append_selected(gx_cpu_searcher *s, const lookups *of, const uint32_
     }
 }
 
+/* Compute K of the documents in the columns, as score_own does. */
+static void find_K(gx_cpu_searcher *s)
+{
+    gx_cpu_columns *c = &s->columns;
+    const uint32_t *lens = gx_cpu_params_lens(s->params);
+    for (uint32_t i = 0; i < c->n; ++i) {
+        const float product = s->norm.c1 * (float)lens[c->doc[i]];
+        c->K[i] = s->norm.c0 + product;
+    }
+}
+
+bool gx_cpu_open_lists(gx_cpu_searcher *s, const gx_plan *plan)
+{
+    return open_cursors(s, plan, GX_OP_OR);
+}
+
+void gx_cpu_look_up_candidates(gx_cpu_searcher *s, uint32_t n_lists)
+{
+    const lookups of = {0, n_lists, false};
+    s->columns.unordered = true;
+    rule_out(s, &of, 0);
+    find_K(s);
+    look_up_lists(s, &of);
+    (void)accept_candidates(s, false); /* without documents that it has seen, it needs no memory */
+    s->columns.n = 0;
+    s->columns.unordered = false;
+}
+
 /* Score the documents in the columns, which append_selected has appended. */
 static bool evaluate_selected(gx_cpu_searcher *s, const lookups *of)
 {
     gx_cpu_columns *c = &s->columns;
-    const uint32_t *lens = gx_cpu_params_lens(s->params);
     if (s->selection.n_spans)
         gx_cpu_selection_apply_other_masks(&s->selection, s->kernels, c);
     if (!s->selection.exact)
         gx_cpu_selection_apply_filter(&s->selection, s->kernels, c, 0, s->selection.n_met);
     rule_out(s, of, s->order[of->first]->map->map ? of->first + 1 : of->first);
-    for (uint32_t i = 0; i < c->n; ++i) { /* as score_own does */
-        const float product = s->norm.c1 * (float)lens[c->doc[i]];
-        c->K[i] = s->norm.c0 + product;
-    }
+    find_K(s);
     look_up_lists(s, of);
     const bool ok = accept_candidates(s, of->first > 0 || (s->selection.n_spans && s->selection.repeated));
     c->n = 0;
@@ -678,7 +707,7 @@ static gx_status search_lists(gx_cpu_searcher *s, const gx_plan *plan, bool all,
 #define COARSE_BITS 17 /* of the 23 bits behind the first that are dropped */
 #define COARSE_SLACK (1 + 0x1.1p-6)
 
-static void choose_params(gx_cpu_searcher *s, const gx_plan *plan)
+void gx_cpu_choose_params(gx_cpu_searcher *s, const gx_plan *plan)
 {
     if (s->params && memcmp(&s->norm, &plan->norm, sizeof s->norm) == 0 && s->coarse == plan->coarse_bounds)
         return;
@@ -764,7 +793,7 @@ gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hi
     for (uint32_t i = 0; i < (all ? 1 : plan->n_terms); ++i)
         most_hits += plan->terms[i].df;
     const uint32_t k = plan->k < most_hits ? plan->k : (uint32_t)most_hits;
-    choose_params(s, plan);
+    gx_cpu_choose_params(s, plan);
     s->columns.n = 0;
     s->columns.unordered = false;
     gx_status st = gx_cpu_selection_begin(&s->selection, plan, err);

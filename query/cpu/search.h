@@ -1,8 +1,10 @@
-/* search.h: one thread's search of one plan. The CPU engine has four ways to search:
+/* search.h: one thread's search of one plan. The CPU engine has five ways to search:
  *
  *   gx_cpu_exhaust     adds every posting of every list to an accumulator a document. It is
- *                      obviously right, and the fastest way where nearly all postings count: for
- *                      very large k. It is also GX_ALGORITHM_TAAT
+ *                      obviously right, a witness of the others. It is also GX_ALGORITHM_TAAT
+ *   gx_cpu_accumulate  does the same by kernels, and visits the documents that have postings
+ *                      alone. It is the fastest way where nearly all postings count: for many rare
+ *                      words, or very large k
  *   gx_cpu_search      reads list after list with a rising threshold; see search.c
  *   gx_cpu_intersect   answers AND as GX_ALGORITHM_PMF; see pmf.c
  *   gx_cpu_block_max   reads range after range of documents, for long OR queries; see block_max.h
@@ -18,6 +20,7 @@
 #define GX_CPU_FEW_LISTS 32u /* lists for which a searcher has cursors from the start */
 
 #define GX_CPU_CACHED_DOCIDS 8192u /* docids of whole blocks that a cursor keeps decoded */
+#define GX_CPU_SCORES_SLACK 64u    /* accumulators of no document, which are 0 */
 #define GX_CPU_WINDOW 1024u        /* words of a window; a power of two */
 
 /* One list of the plan under way. */
@@ -71,7 +74,7 @@ typedef struct gx_cpu_searcher {
     uint64_t *seen;        /* a bit a document: set if it was scored in full. All 0 between plans */
     uint32_t *seen_docids; /* [n_seen] the documents whose bits are set */
     size_t n_seen, max_seen;
-    uint32_t *scores;       /* [n_docs] accumulators. All 0 between plans; NULL until needed */
+    uint32_t *scores; /* [n_docs] accumulators, GX_CPU_SCORES_SLACK more. All 0 between plans; NULL until needed */
     uint16_t *match_counts; /* [n_docs] the number of lists that hold the document, likewise */
     gx_cpu_pmf pmf;
     /* Of a first threshold that is likely: the least share of the postings that the selection must allow for it
@@ -97,6 +100,8 @@ void gx_cpu_searcher_close(gx_cpu_searcher *s);
 /* Answer plan under op, which is GX_OP_OR or GX_OP_AND. n_terms >= 1. GX_ENOMEM, GX_ECANCELLED. */
 gx_status gx_cpu_exhaust(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err);
 gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err);
+/* Answer plan under OR. As above. may_switch: block-max may be tried on the way (choice.h). */
+gx_status gx_cpu_accumulate(gx_cpu_searcher *s, const gx_plan *plan, bool may_switch, gx_hits *hits, gx_error *err);
 /* The expect of the executor (query/exec/exec.h). */
 void gx_cpu_expect(const gx_cpu_searcher *s, const gx_plan *plan, bool known);
 /* Answer plan under AND. As above. */
@@ -105,6 +110,20 @@ void gx_cpu_pmf_free(gx_cpu_pmf *m);
 
 /* Add to scores[n] what rest's terms add to them in docids[n], which rise; rescore.c. */
 void gx_cpu_add_scores(gx_cpu_searcher *s, const gx_plan *rest, const uint32_t *docids, uint32_t *scores, uint32_t n);
+
+/* Make sure that s->scores, and for AND s->match_counts, are there. GX_ENOMEM. */
+gx_status gx_cpu_reserve_accumulators(gx_cpu_searcher *s, gx_op op, gx_error *err);
+/* Set s->params (NULL: no memory) and s->norm for the plan's scorer. */
+void gx_cpu_choose_params(gx_cpu_searcher *s, const gx_plan *plan);
+
+/* Open the lists of a plan, in which gx_cpu_look_up_candidates looks the candidates of s->columns up, in any order,
+ * with the scores and bounds that they have. Those that reach the threshold are added to s->best; s->columns is empty
+ * then.
+ * False: no memory. */
+bool gx_cpu_open_lists(gx_cpu_searcher *s, const gx_plan *plan);
+void gx_cpu_look_up_candidates(gx_cpu_searcher *s, uint32_t n_lists);
+/* Not less than the impact of any posting of weight w whose tf / (tf + K) is at most `most`. */
+uint32_t gx_cpu_greatest_impact(float w, float most);
 
 /* Decode the docids and tfs of the list's blocks from j on to s->scratch, as many blocks as it has
  * room for. *n: the number of postings. Returns the number of blocks. */

@@ -7,7 +7,8 @@
 
 #include "engine/isa.h"
 #include "engine/status.h"
-#include "query/cpu/block_max.h"
+#include "query/cpu/choice.h"
+#include "query/cpu/ranges.h"
 #include "query/executors/cpu.h"
 
 typedef struct cpu_prepared_index {
@@ -92,86 +93,6 @@ static void cpu_workspace_close(void *exec)
     gx_cpu_searcher_close(exec);
 }
 
-/* Returns whether the threshold and the maps should save more than they cost. They save little if
- * most documents are wanted. Short lists are pruned even so, because accumulators need a pass over
- * all documents. */
-static bool worth_pruning(const gx_plan *plan, uint64_t n_postings, uint32_t n_docs)
-{
-    return plan->prune && (plan->k <= n_postings / 8 || n_postings <= n_docs / 4);
-}
-
-/* The least numbers of terms for which bounds of ranges are faster than list at a time. BM25 weighs
- * rare terms so much that the lists of common ones are left unread; learned weights do not. The more
- * results, the more ranges have one. */
-#define MIN_TERMS_OF_WEIGHTS 6u
-#define MIN_TERMS_OF_BM25 16u
-#define MIN_TERMS_OF_BM25_DEEP 24u
-#define DEEP 100u /* results */
-
-/* Returns whether an OR should be answered by bounds of ranges. */
-static bool suits_ranges(const gx_plan *plan, uint64_t n_postings, uint32_t n_docs)
-{
-    if (gx_plan_skips_blocks(plan))
-        return true;
-    const uint32_t least = gx_scorer_is_linear(plan->norm) ? MIN_TERMS_OF_WEIGHTS
-                           : plan->k > DEEP                ? MIN_TERMS_OF_BM25_DEEP
-                                                           : MIN_TERMS_OF_BM25;
-    if (!plan->prune || plan->algorithm != GX_ALGORITHM_AUTO)
-        return plan->prune && plan->algorithm == GX_ALGORITHM_BLOCK_MAX;
-    if (plan->n_left_out && gx_scorer_is_linear(plan->norm)) /* the heavy lists alone are as hard to leave out */
-        return plan->n_terms + plan->n_left_out >= least;
-    return plan->n_terms >= least && n_postings >= n_docs / 4;
-}
-
-/* Whether the plan's mask tells nothing of postings of kept documents (cpu/lists.h): it allows all of these. */
-static bool allows_kept(const gx_cpu_searcher *s, const gx_plan *plan)
-{
-    return plan->mask && !plan->filter && !plan->filter_mask && plan->mask->n == gx_cpu_lists_n_kept(s->lists);
-}
-
-/* By bounds of ranges, which read one mask. Ranges have kept documents alone. Where blocks are skipped, those without
- * a document that the mask allows do not count. */
-static gx_status answer_by_ranges(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hits, bool *done, gx_error *err)
-{
-    gx_plan masked = *plan;
-    *done = false;
-    gx_status st = gx_cpu_selection_mask(&s->selection, plan, &masked.mask, err);
-    if (allows_kept(s, plan) && !gx_plan_skips_blocks(plan))
-        masked.mask = NULL;
-    if (st == GX_OK)
-        st = gx_cpu_block_max(s, &masked, hits, done, err);
-    gx_cpu_selection_end(&s->selection);
-    return st;
-}
-
-/* By an algorithm that reads one mask. */
-static gx_status answer_masked(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err)
-{
-    gx_plan masked = *plan;
-    gx_status st = gx_cpu_selection_mask(&s->selection, plan, &masked.mask, err);
-    if (st == GX_OK && plan->prune && plan->algorithm == GX_ALGORITHM_PMF && op == GX_OP_AND)
-        st = gx_cpu_intersect(s, &masked, hits, err);
-    else if (st == GX_OK)
-        st = gx_cpu_exhaust(s, &masked, op, hits, err);
-    gx_cpu_selection_end(&s->selection);
-    return st;
-}
-
-static gx_status answer(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, uint64_t n_postings, gx_hits *hits,
-                        gx_error *err)
-{
-    const bool named = plan->prune && (plan->algorithm == GX_ALGORITHM_PMF || plan->algorithm == GX_ALGORITHM_TAAT);
-    if (op == GX_OP_OR && suits_ranges(plan, n_postings, s->ix->n_docs)) {
-        bool done;
-        const gx_status st = answer_by_ranges(s, plan, hits, &done, err);
-        if (st != GX_OK || done)
-            return st;
-    }
-    if (!named && worth_pruning(plan, n_postings, s->ix->n_docs))
-        return gx_cpu_search(s, plan, op, hits, err);
-    return answer_masked(s, plan, op, hits, err);
-}
-
 static gx_status run_one(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hits, gx_error *err)
 {
     uint64_t n_postings = 0, n_blocks = 0;
@@ -184,10 +105,10 @@ static gx_status run_one(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hits,
     }
     s->work.postings += n_postings;
     s->work.blocks += n_blocks;
-    gx_status st = answer(s, plan, plan->op == GX_OP_OR ? GX_OP_OR : GX_OP_AND, n_postings, hits, err);
+    gx_status st = gx_cpu_answer(s, plan, plan->op == GX_OP_OR ? GX_OP_OR : GX_OP_AND, n_postings, hits, err);
     if (st == GX_OK && plan->op == GX_OP_AND_OR && hits->n < plan->k) {
         s->work.and_fell_to_or += 1;
-        st = answer(s, plan, GX_OP_OR, n_postings, hits, err);
+        st = gx_cpu_answer(s, plan, GX_OP_OR, n_postings, hits, err);
     }
     return st;
 }

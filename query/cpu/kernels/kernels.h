@@ -227,6 +227,11 @@ typedef struct gx_cpu_kernels {
      * Docids >= n_docs count as part 0. */
     float (*parts)(const uint32_t *docids, const uint32_t *tfs, uint32_t n, const gx_cpu_lengths *l, float *parts,
                    float *min_K);
+
+    /* impacts[i] = the impact of weight w of n postings, of any value where the docid is >= n_docs. All arrays are
+     * readable, or writable, up to a multiple of 16. */
+    void (*impacts)(const uint32_t *docids, const uint32_t *tfs, uint32_t n, const gx_cpu_lengths *l, float w,
+                    uint32_t *impacts);
 } gx_cpu_kernels;
 
 extern const gx_cpu_kernels gx_cpu_portable;

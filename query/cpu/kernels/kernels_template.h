@@ -314,6 +314,19 @@ static float saturate_tfs(const u32 *docids, const u32 *tfs, u32 n, const gx_cpu
     return f_greatest(most);
 }
 
+static void impacts_of(const u32 *docids, const u32 *tfs, u32 n, const gx_cpu_lengths *l, float w, u32 *impacts)
+{
+    const fvec c0 = f_splat(l->norm.c0), c1 = f_splat(l->norm.c1), weight = f_splat(w);
+    const u32 *const lens = l->lens;
+    const vec n_docs = v_splat(l->n_docs);
+    for (u32 v = 0; v < n; v += LANES) {
+        const vec doc = v_load(docids + v);
+        const lanes m = v_lanes_below(first_lanes(v, n), doc, n_docs);
+        const fvec K = f_add(c0, f_mul(c1, f_from(v_gather(lens, doc, m))));
+        v_store(impacts + v, impact(v_load(tfs + v), weight, K));
+    }
+}
+
 /* ---- steps of a batch ---- */
 
 /* Write these columns of the candidates o, without gaps, from `to` on. */
@@ -493,7 +506,7 @@ const gx_cpu_kernels KERNELS = {
     NAME,           TITLE,          scan_packed_block,    MAX_DOCID_BITS,     MAX_TF_BITS,
     unpack_docids,  any_tf_reaches, append_decoded_block, apply_presence_map, test_program,
     test_map,       drop_unkept,    append_documents,     score_own,          dense_positions,
-    add_list_score, count_below,    saturate_tfs,
+    add_list_score, count_below,    saturate_tfs,         impacts_of,
 };
 
 #endif

@@ -1,9 +1,10 @@
-/* The search over ranges of documents against a judge of its own: sums of impacts over plain
- * arrays, sorted. Each row is an instruction set. */
+/* The searches for an OR of many lists, over ranges of documents and by accumulators, and the choice between them,
+ * against a judge of its own: sums of impacts over plain arrays, sorted. Each row is an instruction set. */
 #include <math.h>
 #include <unistd.h>
 
 #include "query/cpu/block_max.h"
+#include "query/cpu/choice.h"
 #include "query/filter/mask.h"
 #include "tests/support/collection.h"
 #include "tests/support/gen.h"
@@ -181,6 +182,20 @@ static int falling(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+static int by_df(const void *a, const void *b)
+{
+    const uint32_t x = ((const gx_plan_term *)a)->df, y = ((const gx_plan_term *)b)->df;
+    return (x > y) - (x < y);
+}
+
+static uint64_t count_postings(const test_query *q)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < q->plan.n_terms; ++i)
+        n += q->terms[i].df;
+    return n;
+}
+
 /* The answer's keys; the caller frees. */
 static uint64_t *judge(const fixture *f, const test_query *q, uint32_t *n_hits)
 {
@@ -208,6 +223,41 @@ static uint64_t *judge(const fixture *f, const test_query *q, uint32_t *n_hits)
     return keys;
 }
 
+static void check_hits(const fixture *f, const test_query *q, uint64_t seed, const gx_hits *hits, const uint64_t *want,
+                       uint32_t n_want)
+{
+    for (uint32_t i = 0; i < n_want || hits->n != n_want; ++i) {
+        if (hits->n != n_want || hits->keys[i] != want[i])
+            fail_msg("seed %llu: wrong at rank %u (%u hits, %u wanted): %u documents, %u terms, k %u, c0 %g c1 %g, %s",
+                     (unsigned long long)seed, i, hits->n, n_want, f->c->n_docs, q->plan.n_terms, q->plan.k,
+                     q->plan.norm.c0, q->plan.norm.c1, q->words ? "masked" : "no mask");
+    }
+}
+
+/* The other ways to answer an OR of many lists, in any order of these: adding their impacts up, as far as that is worth
+ * it, and bounds of ranges within a limit. */
+static void check_other_ways(fixture *f, test_query *q, gen_rng *r, uint64_t seed, gx_hits *hits, const uint64_t *want,
+                             uint32_t n_want)
+{
+    gx_error err = {0};
+    bool done;
+    if (gen_below(r, 2)) /* plans have them so */
+        qsort(q->terms, q->plan.n_terms, sizeof *q->terms, by_df);
+    for (int may_switch = 0; may_switch < 2; ++may_switch) {
+        assert_int_equal(gx_cpu_accumulate(f->s, &q->plan, may_switch, hits, &err), GX_OK);
+        check_hits(f, q, seed, hits, want, n_want);
+        for (uint32_t d = 0; d < f->c->n_docs; ++d)
+            assert_int_equal(f->s->scores[d], 0);
+    }
+    assert_int_equal(gx_cpu_block_max_within(f->s, &q->plan, pow(10, gen_below(r, 7)), hits, &done, &err), GX_OK);
+    if (done)
+        check_hits(f, q, seed, hits, want, n_want);
+    else
+        assert_int_equal(hits->n, 0);
+    assert_int_equal(gx_cpu_answer(f->s, &q->plan, GX_OP_OR, count_postings(q), hits, &err), GX_OK);
+    check_hits(f, q, seed, hits, want, n_want);
+}
+
 static void check_query(fixture *f, test_query *q, gen_rng *r, uint64_t seed, uint64_t *keys)
 {
     gx_error err = {0};
@@ -220,12 +270,8 @@ static void check_query(fixture *f, test_query *q, gen_rng *r, uint64_t seed, ui
     if (gx_cpu_block_max(f->s, &q->plan, &hits, &done, &err) != GX_OK)
         fail_msg("%s", err.text);
     assert_true(done);
-    for (uint32_t i = 0; i < n_want || hits.n != n_want; ++i) {
-        if (hits.n != n_want || keys[i] != want[i])
-            fail_msg("seed %llu: wrong at rank %u (%u hits, %u wanted): %u documents, %u terms, k %u, c0 %g c1 %g, %s",
-                     (unsigned long long)seed, i, hits.n, n_want, f->c->n_docs, q->plan.n_terms, q->plan.k,
-                     q->plan.norm.c0, q->plan.norm.c1, q->words ? "masked" : "no mask");
-    }
+    check_hits(f, q, seed, &hits, want, n_want);
+    check_other_ways(f, q, r, seed, &hits, want, n_want);
     free(want);
 }
 
@@ -233,7 +279,7 @@ static void check_query(fixture *f, test_query *q, gen_rng *r, uint64_t seed, ui
 
 static const uint32_t sizes[] = {1, 31, 32, 33, 255, 256, 257, 1000, 2047, 2048, 2049, 5000, 20000, 50000, 12345};
 #define N_SIZES (sizeof sizes / sizeof *sizes)
-#define CASES_A_COLLECTION 400u
+#define CASES_A_COLLECTION 250u
 
 static void answers_are_the_judges(void **state)
 {
@@ -315,11 +361,12 @@ static void a_cancelled_search_leaves_nothing_behind(void **state)
         q.plan.cancel = stop;
         q.plan.user = &calls;
         assert_int_equal(gx_cpu_block_max(f.s, &q.plan, &hits, &done, &err), GX_ECANCELLED);
+        assert_int_equal(gx_cpu_accumulate(f.s, &q.plan, x % 2, &hits, &err), GX_ECANCELLED);
         q.plan.cancel = NULL;
         check_query(&f, &q, &r, test_seed(), keys);
         free_query(&q);
     }
-    assert_int_equal(calls, 20);
+    assert_int_equal(calls, 40);
     close_fixture(&f);
     free(keys);
 }
