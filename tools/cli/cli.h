@@ -130,7 +130,7 @@ extern const cli_command cmd_serve; /* where libmicrohttpd is there */
     {"stemmer", 0, CLI_TEXT, "NAME", NULL, \
      "cut words to their stems, so that `indexing` finds `indexes`: `porter`, `english` (Porter2), another of " \
      "Snowball's, such as `german`, or `none`. Give the language of the text; without this flag, the analyzer's own. " \
-     "`french`, `italian` and `catalan` also cut elisions, so that `l'avion` is `avion`; `turkish` has two letters "
+     "`french`, `italian` and `catalan` also cut elisions, so that `l'avion` is `avion`; `turkish` has two letters " \
      "I, " \
      "and cuts a name's suffix behind an apostrophe"}, \
     {"stopwords", 0, CLI_TEXT, "WORDS", NULL, \
