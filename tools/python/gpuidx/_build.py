@@ -1,7 +1,12 @@
 """Building an index from Python's documents."""
 from __future__ import annotations
 
+import collections.abc
+import decimal
+import enum
+import numbers
 import os
+import uuid
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -89,17 +94,74 @@ def _keys(document: Any, number: int) -> Mapping[str, Any]:
     raise TypeError("document %d is of type %s: a dict or a tuple is wanted" % (number, type(document).__name__))
 
 
-def _value_texts(value: Any) -> Iterator[str]:
-    """A value as the library reads it: none for None and NaN, several for a list."""
-    if isinstance(value, (list, tuple, set, np.ndarray)):
-        for one in value:
-            yield from _value_texts(one)
-    elif isinstance(value, (bool, np.bool_)):
-        yield "true" if value else "false"
-    elif hasattr(value, "isoformat"):  # date, datetime, pandas' Timestamp
-        yield value.isoformat()
-    elif value is not None and value == value:
+def _is_missing(value: Any) -> bool:
+    """Whether this stands for no value: None, NaN, NaT, pandas' NA, a masked element of numpy."""
+    if value is None or value is np.ma.masked or type(value).__name__ == "NAType":
+        return True
+    try:
+        differs = value != value
+    except (TypeError, ValueError, ArithmeticError):
+        return False
+    return isinstance(differs, (bool, np.bool_)) and bool(differs)  # of arrays it is another array
+
+
+def _scalar_text(value: Any) -> Optional[str]:
+    """A single value as the library reads it; None: it is of a type whose str() need not be what it holds, as bytes.
+
+    A float that is a whole number is written as that number: pandas makes floats of a column of whole numbers in which
+    one is missing. From 2^53 floats stand for several whole numbers, and stay floats."""
+    if isinstance(value, str):
+        return str.__str__(value)  # of an Enum of strings the string, and not the member's name
+    if isinstance(value, enum.Enum):
+        return _scalar_text(value.value)
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, np.timedelta64):
+        return None
+    if isinstance(value, (float, np.floating)):
+        exact = 2.0 ** (min(52, np.finfo(type(value)).nmant) + 1 if isinstance(value, np.floating) else 53)
+        if abs(value) < exact and value == int(value):
+            return str(int(value))
+        return str(value)
+    if isinstance(value, (numbers.Real, decimal.Decimal, np.datetime64, uuid.UUID)):
+        return str(value)
+    if isinstance(value, os.PathLike):
+        path = os.fspath(value)
+        return path if isinstance(path, str) else None
+    if hasattr(value, "isoformat") and not hasattr(value, "total_seconds"):  # date, datetime, pandas' Timestamp
+        return str(value.isoformat())
+    return None
+
+
+def _is_list(value: Any) -> bool:
+    """Whether this holds several values, which can be read more than once: a list, set, array, a Series of pandas, a
+    tensor, the keys of a dict."""
+    return (isinstance(value, collections.abc.Collection) and not isinstance(value, _NO_LISTS)
+            and not hasattr(value, "columns"))
+
+
+_NO_LISTS = (str, bytes, bytearray, memoryview, Mapping, enum.Enum)
+
+
+def _value_texts(value: Any, number: int, name: str) -> Iterator[str]:
+    """A value as the library reads it: none for None and NaN, several for a list. TypeError. number: of the document;
+    name: of the attribute."""
+    if type(value) in (str, int):
         yield str(value)
+        return
+    if _is_missing(value):
+        return
+    text = _scalar_text(value)
+    if text is not None:
+        yield text
+    elif getattr(value, "ndim", None) == 0 and hasattr(value, "item") and not isinstance(value, np.generic):
+        yield from _value_texts(value[()] if isinstance(value, np.ndarray) else value.item(), number, name)
+    elif _is_list(value):
+        for one in value:
+            yield from _value_texts(one, number, name)
+    else:
+        raise TypeError("document %d: the attribute %r has a value of type %s: a str, number, bool, date or a list of "
+                        "these is wanted" % (number, name, type(value).__name__))
 
 
 class Row(NamedTuple):
@@ -134,13 +196,14 @@ def row(d: Any, number: int, names: Sequence[str] = (), key: Optional[str] = Non
                None if key is None else _field(d, (key,), "vector", number))
 
 
-def _name(given: Any, number: int) -> str:
+def doc_name(given: Any, number: int) -> str:
     """A document's id, which need not be a str: numbers are written in decimal."""
     if isinstance(given, str):
         return given
-    if given is None or given != given or isinstance(given, (bytes, dict, list, tuple, set)):
+    text = None if _is_missing(given) else _scalar_text(given)
+    if text is None:
         raise TypeError("document %d has no id but %r" % (number, given))
-    return str(given)
+    return text
 
 
 def _body(text: Any, name: str) -> str:
@@ -149,9 +212,12 @@ def _body(text: Any, name: str) -> str:
     return text
 
 
-def _head(title: Any) -> str:
+def _head(title: Any, name: str) -> str:
     """A title; "" of None and NaN."""
-    return title if isinstance(title, str) else "" if title is None or title != title else str(title)
+    text = "" if _is_missing(title) else _scalar_text(title)
+    if text is None:
+        raise TypeError("document %s: the title is of type %s, not str" % (name, type(title).__name__))
+    return text
 
 
 class Documents:
@@ -166,8 +232,8 @@ class Documents:
         except TypeError:  # not all are str
             made = []
             for i in range(0, len(given), 3):
-                name = _name(given[i], first + i // 3)
-                made += [name, _head(given[i + 1]), _body(given[i + 2], name)]
+                name = doc_name(given[i], first + i // 3)
+                made += [name, _head(given[i + 1], name), _body(given[i + 2], name)]
             data, begins, lengths = _queries.pack(made)
         self.n = len(given) // 3
         self._array = array = np.zeros(self.n, _DOCUMENT)
@@ -286,9 +352,9 @@ class _Matrix:
         documents.set_vectors(terms, np.diff(ends), self.data)
 
 
-def _of_rows(documents: Iterable[Row], with_values: bool, vectors: Union[_Weights, _Matrix, None]
+def _of_rows(documents: Iterable[Row], names: Sequence[str], vectors: Union[_Weights, _Matrix, None]
              ) -> Iterator[Documents]:
-    """The batches of documents. vectors: a matrix; or with _Weights the documents' own."""
+    """The batches of documents. names: of attributes; vectors: a matrix; or with _Weights the documents' own."""
     given: List[Any] = []
     values: List[Tuple[int, str]] = []
     counts: List[int] = []
@@ -298,7 +364,7 @@ def _of_rows(documents: Iterable[Row], with_values: bool, vectors: Union[_Weight
         nonlocal given, values, counts, n_characters, vectors
         first = number + 1 - len(given) // 3
         batch = Documents(given, first)
-        if with_values:
+        if names:
             batch.set_values(values, counts)
         if vectors is not None:
             vectors.finish(batch, first)
@@ -312,8 +378,9 @@ def _of_rows(documents: Iterable[Row], with_values: bool, vectors: Union[_Weight
             raise ValueError("there are more documents than the %d rows of the matrix" % vectors.n)
         given += (d.id, "" if d.title is None else d.title, d.text)
         n_characters += len(d.text) if isinstance(d.text, str) else 0
-        if with_values:
-            own = [(i, text) for i, value in enumerate(d.values) for text in _value_texts(value)]
+        if names:
+            own = [(i, text) for i, value in enumerate(d.values) for text in _value_texts(
+                value, number, names[i])]
             values += own
             counts.append(len(own))
         n_terms = 0
@@ -354,23 +421,23 @@ def batches(documents: Any, names: Sequence[str], vectors: Any, vocabulary: Any)
     if vectors is None:
         if not names:
             return _of_texts(documents)
-        return _of_rows((row(d, i, names) for i, d in enumerate(documents, 1)), True, None)
+        return _of_rows((row(d, i, names) for i, d in enumerate(documents, 1)), names, None)
     if isinstance(vectors, str):
         if documents is None:
             raise UsageError("vectors=%r is the key of the documents' vectors, and there are no documents" % vectors)
-        return _of_rows((row(d, i, names, vectors, False) for i, d in enumerate(documents, 1)), bool(names),
+        return _of_rows((row(d, i, names, vectors, False) for i, d in enumerate(documents, 1)), names,
                         _Weights())
     if _queries.is_matrix(vectors):
         matrix = _Matrix(vectors, vocabulary)
         ids = range(matrix.n) if documents is None else documents
-        return _of_rows((row(d, i, names, text_needed=False) for i, d in enumerate(ids, 1)), bool(names), matrix)
+        return _of_rows((row(d, i, names, text_needed=False) for i, d in enumerate(ids, 1)), names, matrix)
     if isinstance(vectors, (bytes, np.ndarray)) or not hasattr(vectors, "__iter__"):
         raise TypeError("vectors are a matrix, an iterable of {term: weight}, or the key of the documents' vectors, "
                         "not %s" % type(vectors).__name__)
     if documents is None and isinstance(vectors, Mapping):  # {id: vector}
-        return _of_rows((Row(name, None, "", (), vector) for name, vector in vectors.items()), False, _Weights())
+        return _of_rows((Row(name, None, "", (), vector) for name, vector in vectors.items()), (), _Weights())
     return _of_rows(_numbered(vectors) if documents is None else _paired(documents, vectors, names),
-                    bool(names), _Weights())
+                    names, _Weights())
 
 
 def build(path: Union[str, "os.PathLike[str]"], documents: Any = None, *, vectors: Any = None, vocabulary: Any = None,
