@@ -165,6 +165,19 @@ def _from_torch(matrix: Any) -> Tuple[Any, Any, Any, int]:
             matrix.crow_indices().cpu().numpy(), int(matrix.shape[1]))
 
 
+def _checked(matrix: Any) -> Any:
+    """A matrix of scipy, whose conversion to rows writes outside its arrays where indices are out of their range.
+    ValueError."""
+    kind = getattr(matrix, "format", None)
+    if kind in ("csc", "bsr"):
+        matrix.check_format(full_check=True)
+    elif kind == "coo":
+        for what, places, n in zip(("row", "column"), (matrix.row, matrix.col), matrix.shape):
+            if len(places) and (places.min() < 0 or places.max() >= n):
+                raise ValueError("the matrix has a %s outside [0, %d)" % (what, n))
+    return matrix
+
+
 def rows_of(matrix: Any, merge: bool = False) -> Rows:
     """The rows of a scipy sparse matrix of any format, of a sparse tensor of PyTorch, of a 2-D numpy array, or of
     (data, indices, indptr) of a CSR matrix; zeros are left out. merge: weights of the same row and column are added
@@ -181,7 +194,7 @@ def rows_of(matrix: Any, merge: bool = False) -> Rows:
     elif hasattr(matrix, "tocsr"):
         if len(matrix.shape) != 2:
             raise ValueError("a matrix has 2 dimensions, not %d" % len(matrix.shape))
-        matrix = matrix.tocsr()
+        matrix = _checked(matrix).tocsr()
         data, columns, ends, n_columns = matrix.data, matrix.indices, matrix.indptr, matrix.shape[1]
     else:
         data, columns, ends, n_columns = _from_torch(matrix)
