@@ -9,8 +9,8 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Seq
 
 from . import _build
 from ._index import _CHECKS, Index, _choose
-from ._library import (UINT64_MAX, InputError, Interrupt, UsageError, check, encode, ffi, lib, new_error, options,
-                       path_bytes, whole)
+from ._library import (UINT64_MAX, InputError, Interrupt, UsageError, absolute, check, encode, ffi, lib, new_error,
+                       options, path_bytes, whole)
 
 
 class CollectionCounts(NamedTuple):
@@ -46,6 +46,7 @@ class Collection:
                  check: str = "structure", wait: Union[bool, float] = False) -> None:
         self._collection = ffi.NULL
         self.path = os.fsdecode(path)
+        self._place = absolute(self.path)
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._interrupt = Interrupt()
@@ -239,7 +240,7 @@ class Collection:
 
     def index(self, **arguments: Any) -> Index:
         """The last commit as an Index, to search it; the arguments are those of Index."""
-        return Index(self.path, **arguments)
+        return Index(self._place, **arguments)
 
 
 _check = check

@@ -18,8 +18,8 @@ from typing import (Any, Callable, Dict, Iterable, Iterator, List, Mapping, Name
 import numpy as np
 
 from . import _queries
-from ._library import (UINT32_MAX, UINT64_MAX, Interrupt, UsageError, check, encode, error, ffi, lib, new_error,
-                       options, path_bytes, real, whole)
+from ._library import (UINT32_MAX, UINT64_MAX, Interrupt, UsageError, absolute, check, encode, error, ffi, lib,
+                       new_error, options, path_bytes, real, whole)
 from ._results import Facet, Results
 
 _OPS = {"or": lib.GX_OP_OR, "and": lib.GX_OP_AND, "and-or": lib.GX_OP_AND_OR}
@@ -80,7 +80,6 @@ def _preset(name: str) -> int:
     return int(found[0])
 
 
-@dataclasses.dataclass(frozen=True)
 def _values_array(found: Any) -> Any:
     """Index.values, of a gx_values."""
     starts = np.frombuffer(ffi.buffer(found.starts, (found.n + 1) * 8), np.uint64).astype(np.int64)
@@ -112,6 +111,7 @@ def _values_array(found: Any) -> Any:
     return out
 
 
+@dataclasses.dataclass(frozen=True)
 class IndexInfo:
     """Statistics of an index. bytes: of the file, or of a collection's files; device_bytes: what an engine on a GPU
     copies to it; impact_unit: what an impact of 1 adds to a score, 0 where each list has a unit of its own."""
@@ -351,8 +351,8 @@ class Index:
     load           "map" the file (pages are read when they are first used, and processes share them), or "read" it
                    whole
 
-    Pickling an Index pickles its path and these arguments. After os.fork the child opens its engines anew on first
-    use: that works on the CPU; CUDA refuses it, so use the "spawn" start method with a GPU.
+    Pickling an Index pickles its path, made absolute, and these arguments. After os.fork the child opens its engines
+    anew on first use: that works on the CPU; CUDA refuses it, so use the "spawn" start method with a GPU.
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], *, engine: str = "auto", device: int = 0,
@@ -379,6 +379,7 @@ class Index:
         """An Index without a file yet."""
         self._index = ffi.NULL
         self.path = path
+        self._place = absolute(path)  # where the process goes elsewhere, or the Index to another one
         self._arguments = arguments
         self._default = arguments["engine"]
         self._engines: Dict[str, Any] = {}
@@ -443,6 +444,7 @@ class Index:
                 return self
             new: Index = object.__new__(type(self))
             new._begin(self.path, self._arguments)
+            new._place = self._place
             new._take(out[0])
             for kind, engine in list(self._engines.items()) if self._pid == os.getpid() else ():
                 opened = ffi.new("gx_engine **")
@@ -488,7 +490,7 @@ class Index:
             pass
 
     def __reduce__(self) -> Any:
-        return _reopen, (self.path, self._arguments)
+        return _reopen, (self._place, self._arguments)
 
     def __len__(self) -> int:
         """The number of documents."""
@@ -1196,7 +1198,7 @@ class Index:
     def check(self, level: str = "full") -> None:
         """Verify the file anew: "structure", "checksum" or "full" (every list decoded). CorruptError has the fault."""
         err = new_error()
-        check(lib.gx_index_verify(path_bytes(self.path), _choose(_CHECKS, "level", level), err), err)
+        check(lib.gx_index_verify(path_bytes(self._place), _choose(_CHECKS, "level", level), err), err)
 
 
 _check = check

@@ -157,6 +157,14 @@ def path_bytes(path: Any) -> bytes:
     return coded
 
 
+def absolute(path: str) -> str:
+    """The path from the root, by the working directory as it is now; `..` is left alone, for links may come before."""
+    try:
+        return os.path.join(os.getcwd(), path)
+    except OSError:  # the working directory is gone
+        return path
+
+
 class Interrupt:
     """Lets Ctrl-C stop long calls of the library: `cancel` goes into their options, and check takes what each call
     returned. Python's handler of the signal runs in the callback; an exception of it ends the call, and check raises

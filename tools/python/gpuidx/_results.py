@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, TextIO, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, TextIO, Tuple, Union
 
 import numpy as np
 
@@ -125,6 +125,14 @@ class Results:
     def _qid(self, i: int) -> str:
         return self.qids[i] if self.qids is not None else str(i + 1)
 
+    def _check_qids(self) -> None:
+        """ValueError: several queries have the same id."""
+        seen: Set[str] = set()
+        for qid in self.qids or ():
+            if qid in seen:
+                raise ValueError("several queries have the id %r; to_pandas gives all of their hits" % qid)
+            seen.add(qid)
+
     def flat(self) -> Tuple[Any, Any, Any, Any]:
         """All hits, one after another, in four arrays: number of the query, docid, score, rank from 1."""
         if self.single:
@@ -143,7 +151,7 @@ class Results:
 
         of_query, docids, scores, rank = self.flat()
         qids = np.array([self._qid(i) for i in range(self._n_queries())], dtype=object)
-        names = list(self.index.attributes()) if attributes is True else [attributes] if isinstance(
+        names = list(self.index.attributes) if attributes is True else [attributes] if isinstance(
             attributes, str) else list(attributes or [])
         columns = {
             "qid": qids[of_query] if len(qids) else np.zeros(0, object),
@@ -159,12 +167,15 @@ class Results:
         return pandas.DataFrame(columns)
 
     def to_dict(self) -> "dict[str, dict[str, float]]":
-        """{qid: {docno: score}}, as ir-measures, ranx and pytrec_eval take it."""
+        """{qid: {docno: score}}, as ir-measures, ranx and pytrec_eval take it. ValueError where several queries have
+        the same id: a dict has one answer for each."""
+        self._check_qids()
         return {self._qid(i): {h.docno: h.score for h in self.hits(i)} for i in range(self._n_queries())}
 
     def to_trec(self, out: Union[str, "os.PathLike[str]", TextIO], tag: str = "gpuidx") -> None:
         """Write a TREC run to a path or an open text file. Ranks count from 1. ValueError where a query's id or the tag
-        holds white space, which separates the columns of a run."""
+        holds white space, which separates the columns of a run, or where several queries have the same id."""
+        self._check_qids()
         for name in [tag] + [self._qid(i) for i in range(self._n_queries())]:
             if not name or len(name.split()) != 1:
                 raise ValueError("a run cannot hold %r: it is empty or has white space" % name)
