@@ -1,4 +1,4 @@
-"""PyTerrier: an index as an artifact, an indexer and retrievers. Needs `pip install gpuidx[terrier]`.
+"""PyTerrier: an index as an artifact, an indexer and retrievers. Needs `pip install '.[terrier]'`.
 
     from gpuidx.terrier import GpuidxIndex
     index = GpuidxIndex("scifact.gpuidx").index(dataset.get_corpus_iter())
@@ -19,6 +19,8 @@ import pandas as pd
 import pyterrier as pt
 
 from . import Index, __version__, build, import_ciff
+from ._build import doc_name, listed
+from ._library import absolute
 
 _Transformer: Any = pt.Transformer
 _Indexer: Any = pt.Indexer
@@ -53,7 +55,7 @@ class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], text_field: Union[str, List[str], None] = None, *,
                  threads: int = 1, engine: str = "auto", overwrite: bool = False, **build_args: Any) -> None:
-        super().__init__(path)
+        super().__init__(absolute(os.fspath(path)))
         self.text_field = [text_field] if isinstance(text_field, str) else text_field
         self.threads = threads
         self.engine = engine
@@ -119,13 +121,13 @@ class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
         return " ".join(document[f] for f in fields)
 
     def index(self, iter: Union[Iterable[Dict[str, Any]], str, Any], **_: Any) -> "GpuidxIndex":
-        """Build the index of dictionaries with docno and text fields, of a dataset, or of one by its name
-        ("irds:beir/scifact"). Returns self."""
+        """Build the index of dictionaries with docno and text fields, of a DataFrame with such columns, of a dataset,
+        or of one by its name ("irds:beir/scifact"). Returns self."""
         dataset = pt.get_dataset(iter) if isinstance(iter, str) else iter
         if hasattr(dataset, "docs_iter"):  # of ir_datasets itself
             documents: Any = ({**d._asdict(), "docno": d.doc_id, "doc_id": None} for d in dataset.docs_iter())
         else:
-            documents = dataset.get_corpus_iter() if hasattr(dataset, "get_corpus_iter") else dataset
+            documents = listed(dataset)
         return self._build(((d["docno"], self._text(d)) for d in documents), self.build_args)
 
     def toks_indexer(self, scale: Optional[float] = None, *, bits: int = 8) -> "ToksIndexer":
@@ -236,7 +238,10 @@ class Retriever(_Transformer):  # type: ignore[misc]
         super().__init__()
         self.index, self.num_results, self.arguments, self.model = index, num_results, arguments, model
 
-    def fuse_rank_cutoff(self, k: int) -> "Retriever":
+    def fuse_rank_cutoff(self, k: int) -> Optional["Retriever"]:
+        """For PyTerrier's compile. None: a cutoff of 0 stays what it is, for a search finds at least one document."""
+        if k < 1:
+            return None
         return self if k >= self.num_results else Retriever(self.index, k, self.arguments, self.model)
 
     def transform(self, inp: Any) -> Any:
@@ -281,8 +286,14 @@ class Scorer(_Transformer):  # type: ignore[misc]
         pt.validate.result_frame(inp, extra_columns=["query"])
         out = inp.reset_index(drop=True)
         scores = np.zeros(len(out))
-        for _, rows in out.groupby("qid", sort=False):
-            scores[rows.index] = self.index.core.score(rows["query"].iloc[0], list(rows["docno"]), **self.arguments)
+        # By query and not by qid, for nothing keeps a frame from having several queries under one.
+        rows_of: Dict[Any, List[int]] = {}
+        queries = list(out["query"])
+        for i, query in enumerate(queries):
+            rows_of.setdefault(query if isinstance(query, str) else id(query), []).append(i)
+        docnos = [doc_name(docno, i) for i, docno in enumerate(out["docno"], 1)]  # numbers too are docnos, not docids
+        for rows in rows_of.values():
+            scores[rows] = self.index.core.score(queries[rows[0]], [docnos[i] for i in rows], **self.arguments)
         return pt.model.add_ranks(out.assign(score=scores))
 
     def __repr__(self) -> str:

@@ -52,6 +52,57 @@ def test_given_documents_are_scored(index):
     assert sorted(again["score"]) == pytest.approx(sorted(found["score"]))
 
 
+def test_a_cutoff_of_0_finds_nothing(index):
+    for cutoff in (0, -1):
+        for pipeline in (index.bm25() % cutoff, (index.bm25() % cutoff).compile(), (index.dph() % cutoff).compile()):
+            found = pipeline(QUERIES)
+            assert len(found) == 0 and {"qid", "docno", "score", "rank"} <= set(found.columns)
+
+
+def test_the_scorer_takes_numbers_for_docnos(tmp_path):
+    """Readers of CSV make numbers of docnos; they are not docids."""
+    index = GpuidxIndex(tmp_path / "n").index([{"docno": "2", "text": "pear"}, {"docno": 0, "text": "apple"},
+                                               {"docno": "1", "text": "apple pie"}])
+    frame = pandas.DataFrame({"qid": ["1"] * 3, "query": ["apple"] * 3, "docno": ["0", "1", "2"]})
+    want = index.text_scorer()(frame)["score"].tolist()
+    assert want[0] > want[1] > want[2] == 0
+    for kind in ("int64", "uint8", "float64", "Int64", "object", "category"):
+        for docnos in ([0, 1, 2], ["0", "1", "2"]):
+            given = frame.assign(docno=pandas.Series(docnos).astype(kind))
+            assert index.text_scorer()(given)["score"].tolist() == want
+    with pytest.raises(KeyError, match="'7'"):
+        index.text_scorer()(frame.assign(docno=[0, 1, 7]))
+    with pytest.raises(TypeError, match="document 3 has no id"):
+        index.text_scorer()(frame.assign(docno=[0, 1, None]))
+
+
+def test_the_scorer_scores_each_row_by_its_own_query(index):
+    rows = [("1", "index", "d1"), ("1", "lists", "d1"), ("2", "index", "d3"), ("1", "compression", "d2"),
+            ("2", "lists", "d2"), ("3", "index", "d2"), ("3", "index", "d1"), ("1", "index", "d2")]
+    frame = pandas.DataFrame(rows, columns=["qid", "query", "docno"])
+    frame.index = [5] * len(rows)
+    got = index.text_scorer()(frame)
+    for (_, query, docno), score in zip(rows, got["score"]):
+        assert score == index.core.score(query, [docno])[0], (query, docno)
+    assert got["docno"].tolist() == [docno for _, _, docno in rows] and (got["score"] > 0).sum() == 6
+
+
+def test_a_frame_is_indexed(tmp_path):
+    frame = pandas.DataFrame({"docno": ["a", "b"], "text": ["apple", "pear"], "title": ["x", None]})
+    assert GpuidxIndex(tmp_path / "f").index(frame).core.docnos() == ["a", "b"]
+
+
+def test_a_relative_path_is_pickled(tmp_path, monkeypatch):
+    import pickle
+
+    monkeypatch.chdir(tmp_path)
+    index = GpuidxIndex("r").index(DOCS)
+    pickled = [pickle.dumps(index.bm25()), pickle.dumps(GpuidxIndex("r").bm25())]
+    monkeypatch.chdir("/")
+    for one in pickled:
+        assert pickle.loads(one)(QUERIES)["docno"].tolist() == index.bm25()(QUERIES)["docno"].tolist()
+
+
 def test_learned_weights(tmp_path):
     weights = [{"docno": "a", "toks": {"x": 1.5, "y": 0.25, "z": 0.01}}, {"docno": "b", "toks": {"y": 2.0}}]
     queries = pandas.DataFrame({"qid": ["1"], "query_toks": [{"x": 1.0, "y": 0.5, "z": 1.0}]})
