@@ -3,13 +3,11 @@
 
     evaluate_scifact.py FOLDER      tests/data/scifact
 """
+import argparse
 import json
 import lzma
 import os
-import sys
 import tempfile
-
-import ir_measures
 
 import gpuidx
 
@@ -20,6 +18,8 @@ def corpus(folder):
 
 
 def main(folder):
+    import ir_measures
+
     with open(os.path.join(folder, "queries.tsv"), encoding="utf-8") as f:
         queries = dict(line.rstrip("\n").split("\t", 1) for line in f)
     qrels = list(ir_measures.read_trec_qrels(os.path.join(folder, "qrels.txt")))
@@ -30,4 +30,6 @@ def main(folder):
         print("%-8s %.4f" % (measure, value))
 
 
-main(sys.argv[1])
+parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+parser.add_argument("folder", metavar="FOLDER", help="tests/data/scifact of the repository")
+main(parser.parse_args().folder)

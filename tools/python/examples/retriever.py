@@ -3,9 +3,9 @@
 
     retriever.py INDEX QUERY...      an index that was built with store_text
 """
+import argparse
 import asyncio
 import dataclasses
-import sys
 
 import gpuidx
 
@@ -33,11 +33,15 @@ class GpuidxRetriever:
     retrieve, aretrieve = invoke, ainvoke
 
 
-def main(path, *query):
+def main(path, query):
     with gpuidx.open(path) as index:
         for document in GpuidxRetriever(index).invoke(" ".join(query)):
             print("%.4f %s %s" % (document.metadata["score"], document.metadata["id"], document.page_content[:80]))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("index", metavar="INDEX", help="an index that was built with store_text")
+    parser.add_argument("query", metavar="QUERY", nargs="+")
+    given = parser.parse_args()
+    main(given.index, given.query)

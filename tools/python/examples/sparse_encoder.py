@@ -7,6 +7,7 @@ gives it, and search it by the queries' matrix. The weights here are random; wit
 
     sparse_encoder.py
 """
+import argparse
 import os
 import tempfile
 
@@ -41,4 +42,5 @@ def main():
         assert np.abs(found.scores[i] - best).max() <= unit * queries[i].data.sum()
 
 
+argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
 main()

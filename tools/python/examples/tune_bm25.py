@@ -6,9 +6,9 @@
 
 Choose parameters on other queries than those that you report.
 """
+import argparse
 import collections
 import os
-import sys
 import tempfile
 import time
 
@@ -58,7 +58,7 @@ def report(index, queries, qrels):
     print("best: k1 %.2f, b %.2f, nDCG@10 %.4f" % (k1, b, value))
 
 
-def main(source, *files):
+def main(source, queries_path, qrels_path):
     if source.startswith("irds:"):
         import ir_datasets
 
@@ -68,7 +68,6 @@ def main(source, *files):
             with gpuidx.build(os.path.join(folder, "index.gx"), dataset) as index:
                 report(index, queries, [(q.query_id, q.doc_id, q.relevance) for q in dataset.qrels_iter()])
         return
-    queries_path, qrels_path = files
     with open(queries_path, encoding="utf-8") as f:
         queries = dict(line.rstrip("\n").split("\t", 1) for line in f)
     with open(qrels_path, encoding="utf-8") as f:
@@ -78,4 +77,13 @@ def main(source, *files):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], epilog="Choose parameters on other queries "
+                                     "than those that you report.")
+    parser.add_argument("index", metavar="INDEX", help="an index; or a dataset of ir_datasets, which is indexed first, "
+                        "as irds:beir/scifact/test")
+    parser.add_argument("queries", metavar="QUERIES.tsv", nargs="?")
+    parser.add_argument("qrels", metavar="QRELS", nargs="?")
+    given = parser.parse_args()
+    if (given.qrels is None) != given.index.startswith("irds:") or (given.queries is None) != (given.qrels is None):
+        parser.error("an index takes QUERIES.tsv and QRELS, a dataset of ir_datasets neither")
+    main(given.index, given.queries, given.qrels)
