@@ -1,5 +1,6 @@
 """The package against brute force, against the program, and against wrong input."""
 import asyncio
+import enum
 import gc
 import json
 import math
@@ -656,6 +657,168 @@ def test_values_of_attributes_come_back(tmp_path):
             ix.values("prise", [0])
         with pytest.raises(IndexError):
             ix.values("price", [3])
+
+
+class Colour(str, enum.Enum):
+    RED = "red"
+
+
+class Number(enum.Enum):
+    ONE = 1
+
+
+def keywords_of(path, value):
+    """The keywords that an index keeps of this value, sorted."""
+    with gpuidx.build(path, [{"id": "0", "text": "fish"}, {"id": "1", "text": "fish", "k": value}],
+                      attributes={"k": "keywords"}, force=True) as ix:
+        return ix.values("k", [1]).tolist()[0]
+
+
+class Name(str):
+    def __str__(self):
+        return "Name(%s)" % str.__str__(self)
+
+
+def test_values_become_what_they_hold_and_not_their_repr(tmp_path):
+    import collections
+    import datetime
+    import decimal
+    import pathlib
+    import uuid
+
+    one = uuid.UUID(int=1)
+    for value, want in [
+            (frozenset(["red", "blue"]), ["blue", "red"]), ({"red": 1}.keys(), ["red"]), ({1: "red"}.values(), ["red"]),
+            (collections.deque(["red"]), ["red"]), (range(2), ["0", "1"]), (Colour.RED, ["red"]),
+            ([Colour.RED], ["red"]), (Number.ONE, ["1"]), (Name("red"), ["red"]), (np.str_("red"), ["red"]),
+            (np.array(["a", "b"]), ["a", "b"]),
+            (np.array("red"), ["red"]), (np.array(7), ["7"]), (np.array(["x", None], object), ["x"]),
+            ([[], ("y",)], ["y"]), (np.array(math.nan), []), (np.array([math.nan]), []), (np.zeros(0), []),
+            (np.ma.masked, []), (np.ma.array([1, 2], mask=[0, 1]), ["1"]), (np.datetime64("NaT"), []), (math.nan, []),
+            (np.float32("nan"), []), (decimal.Decimal("nan"), []), (decimal.Decimal("1.50"), ["1.50"]),
+            (one, [str(one)]), (pathlib.PurePosixPath("a/b"), ["a/b"]),
+            (datetime.date(2020, 2, 29), ["2020-02-29"]), (5, ["5"]), (np.int8(-5), ["-5"]), (0.5, ["0.5"]),
+            (True, ["true"]), (np.bool_(False), ["false"]), (None, []), ("", [])]:
+        assert keywords_of(tmp_path / "k.gx", value) == want, value
+    for value in [b"red", np.bytes_(b"red"), bytearray(b"red"), memoryview(b"red"), [b"red", "blue"],
+                  np.array([b"red"]), {"red": 1}, (w for w in ["red"]), iter(["red"]), map(str, [1]), object(),
+                  [object()], len, 1j, datetime.timedelta(1), np.timedelta64(1, "D"), frozenset([b"red"])]:
+        with pytest.raises(TypeError, match="document 2: the attribute 'k' has a value of type "):
+            keywords_of(tmp_path / "t.gx", value)
+        assert not os.path.exists(tmp_path / "t.gx")
+    for name in (b"a", bytearray(b"a"), frozenset(["a"]), {"a": 1}.keys(), object(), math.nan, np.ma.masked, range(1)):
+        with pytest.raises(TypeError, match="document 2 has no id"):
+            gpuidx.build(tmp_path / "t.gx", [("0", "fish"), (name, "fish")])
+        if name == name and name is not np.ma.masked:
+            with pytest.raises(TypeError, match="document a: the title is of type"):
+                gpuidx.build(tmp_path / "t.gx", [("a", name, "fish")])
+    with gpuidx.build(tmp_path / "n.gx", [(Colour.RED, "fish"), (7, Colour.RED, "fish"), (2.0, 2020.0, "fish")]) as ix:
+        assert ix.docnos() == ["red", "7", "2"] and ix.title("7") == "red" and ix.title("2") == "2020"
+
+
+def test_values_of_pandas_become_what_they_hold(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    for value, want in [(pandas.NaT, []), (pandas.NA, []), ([pandas.NA, "x"], ["x"]),
+                        (pandas.Series(["a", None]), ["a"]), (pandas.Series([1.0, math.nan]), ["1"]),
+                        (pandas.Index(["a", "b"]), ["a", "b"]), (pandas.Categorical(["b", "a", "b"]), ["a", "b"]),
+                        (pandas.array([1, None], dtype="Int64"), ["1"]),
+                        (pandas.Timestamp("2020-02-29"), ["2020-02-29T00:00:00"])]:
+        assert keywords_of(tmp_path / "k.gx", value) == want, value
+    for value in (pandas.DataFrame({"a": ["x"]}), pandas.Timedelta(1)):
+        with pytest.raises(TypeError, match="document 2"):
+            keywords_of(tmp_path / "t.gx", value)
+    for name in (pandas.NA, pandas.NaT):
+        with pytest.raises(TypeError, match="document 1 has no id"):
+            gpuidx.build(tmp_path / "t.gx", [{"id": name, "text": "fish"}])
+        with gpuidx.build(tmp_path / "h.gx", [("a", name, "fish")], force=True) as ix:
+            assert ix.title("a") == ""
+
+
+def test_whole_numbers_of_a_column_with_a_missing_one(tmp_path):
+    """pandas makes floats of them."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"docno": ["a", "b", "c"], "text": ["fish"] * 3, "year": [2020, None, -7]})
+    for given in (frame, frame.to_dict("records"), frame.astype({"year": "Int64"}), frame.astype({"year": "float32"})):
+        for kind, want in (("int", [2020, None, -7]), ("keyword", ["2020", None, "-7"])):
+            with gpuidx.build(tmp_path / "y.gx", given, attributes={"year": kind}, force=True) as ix:
+                assert ix.values("year", [0, 1, 2]).tolist() == want
+                assert [h.docno for h in ix.search("fish", filter="NOT has:year")] == ["b"]
+    with gpuidx.Collection.create(tmp_path / "c", attributes={"year": "int"}) as c:
+        c.add(frame)
+    with gpuidx.open(tmp_path / "c") as ix:
+        assert [h.docno for h in ix.search("fish", filter="year:2020")] == ["a"]
+    exact = 2.0 ** 53
+    with gpuidx.build(tmp_path / "e.gx", [{"id": "a", "text": "x", "n": exact - 1, "y": exact}],
+                      attributes={"n": "int", "y": "float"}) as ix:
+        assert ix.values("n", [0]).tolist() == [2 ** 53 - 1] and ix.values("y", [0]).tolist() == [exact]
+    for value in (2020.5, exact, -exact, math.inf, np.float32(2 ** 24), 1e300):
+        with pytest.raises(gpuidx.InputError):
+            gpuidx.build(tmp_path / "w.gx", [{"id": "a", "text": "x", "n": value}], attributes={"n": "int"})
+
+
+def test_indices_out_of_their_range_in_a_matrix_of_queries(tmp_path):
+    sparse = pytest.importorskip("scipy.sparse")
+
+    def broken(form, part, value):
+        made = getattr(sparse, form)(np.eye(4)[:2])
+        getattr(made, part)[0] = value
+        return made
+
+    with gpuidx.build(tmp_path / "v.gx", vectors=np.eye(4)) as ix:
+        matrices = [broken(form, part, value) for form, part in (
+            ("csr_matrix", "indices"), ("csr_array", "indices"), ("csc_matrix", "indices"), ("bsr_matrix", "indices"),
+            ("coo_matrix", "col"), ("coo_matrix", "row")) for value in (-1, 4)]
+        for matrix in matrices + [(np.ones(1), np.array([-1]), np.array([0, 1]))]:
+            with pytest.raises(ValueError):
+                ix.search(matrix)
+            with pytest.raises(ValueError):
+                gpuidx.build(tmp_path / "w.gx", vectors=matrix)
+        for form in ("csr", "csc", "bsr", "coo", "lil", "dok", "dia"):
+            assert ix.search(getattr(sparse, form + "_matrix")(np.eye(4)[:2]), k=1).docids.tolist() == [[0], [1]]
+
+
+def test_queries_of_the_same_id(index, tmp_path):
+    """A dict or a run has one answer for an id; a DataFrame and the arrays have all."""
+    for queries in ([("q1", "w1"), ("q2", "w2"), ("q1", "w3")], {1: "w1", "1": "w2"}):
+        found = index.search(queries, k=3)
+        for call in (found.to_dict, lambda: found.to_trec(tmp_path / "run")):
+            with pytest.raises(ValueError, match="several queries have the id"):
+                call()
+        assert not os.path.exists(tmp_path / "run") and len(list(found)) == len(queries)
+    assert list(index.search([("a", "w1"), ("b", "w1")]).to_dict()) == ["a", "b"]
+
+
+def test_relative_paths_mean_the_folder_of_the_opening(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.mkdir("elsewhere")
+    with gpuidx.build("a.gx", [("1", "fish")]) as ix, gpuidx.Collection.create("c", ["a.gx"]) as writer:
+        reader = gpuidx.open("c")
+        writer.add([("2", "fish")])
+        writer.commit()
+        monkeypatch.chdir("elsewhere")
+        ix.check()
+        with pickle.loads(pickle.dumps(ix)) as other, writer.index() as last, \
+                pickle.loads(pickle.dumps(reader)) as third:
+            assert len(other) == 1 and len(last) == 2 and len(third) == 2
+        assert ix.path == "a.gx" and len(reader) == 1
+        reader.close()
+    context = multiprocessing.get_context("spawn")
+    with gpuidx.open("../a.gx") as ix:
+        monkeypatch.chdir("/")
+        with context.Pool(1) as pool:
+            assert pool.map(len, [ix]) == [1]
+
+
+@pytest.mark.parametrize("name", ["evaluate_scifact", "hard_negatives", "retriever", "sparse_encoder", "tune_bm25"])
+def test_examples_say_how_they_are_called(name):
+    if name == "sparse_encoder":
+        pytest.importorskip("scipy")
+    example = os.path.join(os.path.dirname(__file__), "..", "examples", name + ".py")
+    wrong = ["--wrong"] if name == "sparse_encoder" else []  # which takes no arguments
+    for arguments, code in ((wrong, 2), (["--help"], 0), (["-h"], 0)):
+        done = subprocess.run([sys.executable, example, *arguments], capture_output=True, text=True)
+        said = done.stdout if code == 0 else done.stderr
+        assert done.returncode == code and said.startswith("usage: " + name) and "Traceback" not in done.stderr, done
 
 
 def test_attributes_filter_searches(tmp_path):
