@@ -116,15 +116,14 @@ def _scalar_text(value: Any) -> Optional[str]:
         return _scalar_text(value.value)
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
-    if isinstance(value, np.timedelta64):
-        return None
     if isinstance(value, (float, np.floating)):
-        exact = 2.0 ** (min(52, np.finfo(type(value)).nmant) + 1 if isinstance(value, np.floating) else 53)
-        if abs(value) < exact and value == int(value):
-            return str(int(value))
+        digits = min(52, int(np.finfo(type(value)).nmant)) + 1 if isinstance(value, np.floating) else 53
+        number: Any = value
+        if abs(number) < 1 << digits and number == int(number):
+            return str(int(number))
         return str(value)
     if isinstance(value, (numbers.Real, decimal.Decimal, np.datetime64, uuid.UUID)):
-        return str(value)
+        return str(value) if not isinstance(value, np.timedelta64) else None
     if isinstance(value, os.PathLike):
         path = os.fspath(value)
         return path if isinstance(path, str) else None
@@ -148,6 +147,10 @@ def _value_texts(value: Any, number: int, name: str) -> Iterator[str]:
     name: of the attribute."""
     if type(value) in (str, int):
         yield str(value)
+        return
+    if type(value) in (list, tuple, set):
+        for one in value:
+            yield from _value_texts(one, number, name)
         return
     if _is_missing(value):
         return

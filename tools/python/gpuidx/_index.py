@@ -105,8 +105,9 @@ def _values_array(found: Any) -> Any:
     if total == found.n:
         return flat
     has = starts[1:] > starts[:-1]
-    missing = {"float": np.float64, "date": "datetime64[s]"}.get(kind, object)
-    out = np.full(found.n, {"float": np.nan, "date": np.datetime64("NaT")}.get(kind, None), missing)
+    missing: Dict[str, Tuple[Any, Any]] = {"float": (np.nan, np.float64),
+                                           "date": (np.datetime64("NaT"), "datetime64[s]")}
+    out: Any = np.full(found.n, *missing.get(kind, (None, object)))
     out[has] = flat
     return out
 
@@ -871,9 +872,10 @@ class Index:
 
         An int is int64, a float float64, a bool bool, a date datetime64[s], a keyword str in an array of objects.
         Where a document has no value, a float is NaN, a date NaT, and of the other types the array is one of objects
-        with None there. Of an attribute of which documents may have several values, each element is a list."""
+        with None there. Of an attribute of which documents may have several values, each element is a list.
+        UsageError: there is no such attribute; IndexError: no such document."""
         wanted = np.ascontiguousarray(self._docids(docids), np.uint64)
-        name = attribute.encode()
+        name = encode(attribute, "an attribute")
         number, found, err = ffi.new("uint32_t *"), ffi.new("gx_values *"), new_error()
         with self._use() as file:
             try:
