@@ -4,6 +4,7 @@ from __future__ import annotations
 import collections.abc
 import decimal
 import enum
+import ipaddress
 import numbers
 import os
 import uuid
@@ -122,7 +123,7 @@ def _scalar_text(value: Any) -> Optional[str]:
         if abs(number) < 1 << digits and number == int(number):
             return str(int(number))
         return str(value)
-    if isinstance(value, (numbers.Real, decimal.Decimal, np.datetime64, uuid.UUID)):
+    if isinstance(value, _WRITTEN) or type(value).__name__ == "Period":  # of pandas
         return str(value) if not isinstance(value, np.timedelta64) else None
     if isinstance(value, os.PathLike):
         path = os.fspath(value)
@@ -139,6 +140,7 @@ def _is_list(value: Any) -> bool:
             and not hasattr(value, "columns"))
 
 
+_WRITTEN = (numbers.Real, decimal.Decimal, np.datetime64, uuid.UUID, ipaddress.IPv4Address, ipaddress.IPv6Address)
 _NO_LISTS = (str, bytes, bytearray, memoryview, Mapping, enum.Enum)
 
 

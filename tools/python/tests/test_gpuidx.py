@@ -683,6 +683,7 @@ def test_values_become_what_they_hold_and_not_their_repr(tmp_path):
     import collections
     import datetime
     import decimal
+    import ipaddress
     import pathlib
     import uuid
 
@@ -696,7 +697,7 @@ def test_values_become_what_they_hold_and_not_their_repr(tmp_path):
             ([[], ("y",)], ["y"]), (np.array(math.nan), []), (np.array([math.nan]), []), (np.zeros(0), []),
             (np.ma.masked, []), (np.ma.array([1, 2], mask=[0, 1]), ["1"]), (np.datetime64("NaT"), []), (math.nan, []),
             (np.float32("nan"), []), (decimal.Decimal("nan"), []), (decimal.Decimal("1.50"), ["1.50"]),
-            (one, [str(one)]), (pathlib.PurePosixPath("a/b"), ["a/b"]),
+            (one, [str(one)]), (ipaddress.ip_address("::1"), ["::1"]), (pathlib.PurePosixPath("a/b"), ["a/b"]),
             (datetime.date(2020, 2, 29), ["2020-02-29"]), (5, ["5"]), (np.int8(-5), ["-5"]), (0.5, ["0.5"]),
             (True, ["true"]), (np.bool_(False), ["false"]), (None, []), ("", [])]:
         assert keywords_of(tmp_path / "k.gx", value) == want, value
@@ -721,7 +722,7 @@ def test_values_of_pandas_become_what_they_hold(tmp_path):
     for value, want in [(pandas.NaT, []), (pandas.NA, []), ([pandas.NA, "x"], ["x"]),
                         (pandas.Series(["a", None]), ["a"]), (pandas.Series([1.0, math.nan]), ["1"]),
                         (pandas.Index(["a", "b"]), ["a", "b"]), (pandas.Categorical(["b", "a", "b"]), ["a", "b"]),
-                        (pandas.array([1, None], dtype="Int64"), ["1"]),
+                        (pandas.array([1, None], dtype="Int64"), ["1"]), (pandas.Period("2020-01"), ["2020-01"]),
                         (pandas.Timestamp("2020-02-29"), ["2020-02-29T00:00:00"])]:
         assert keywords_of(tmp_path / "k.gx", value) == want, value
     for value in (pandas.DataFrame({"a": ["x"]}), pandas.Timedelta(1)):
