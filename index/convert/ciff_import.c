@@ -460,6 +460,7 @@ static gx_status read_document(import *im, uint32_t number, gx_error *err)
         im->unequal_length = length;
     }
     st = gx_writer_add_document(im->writer, &(gx_document){.id = im->name.bytes, .id_len = im->name.n}, length, err);
+    im->setup->source = im->in.path;
     return st == GX_OK ? gx_import_add_document(im->setup, im->name.bytes, im->name.n, err) : st;
 }
 

@@ -214,6 +214,7 @@ static gx_status add_documents(import *im, gx_error *err)
         if ((st = read_name(&im->documents, &line, d, n, "documents", &id, err)) == GX_OK)
             st = gx_writer_add_document(im->writer, &(gx_document){.id = text_of(&id), .id_len = id.len},
                                         read_u32(&im->sizes, first + 4 * (uint64_t)d), err);
+        im->setup->source = im->docs.path;
         if (st == GX_OK)
             st = gx_import_add_document(im->setup, text_of(&id), id.len, err);
     }

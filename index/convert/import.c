@@ -83,8 +83,8 @@ gx_status gx_import_add_document(gx_import_setup *s, const char *id, size_t len,
         keep_first(&s->n_again, s->again, id, len);
     else
         return gx_fail(err, GX_EINPUT,
-                       "documents %u and %u have the same id, \"%.*s\", and no run could tell them apart", *place,
-                       docid, (int)(len < 200 ? len : 200), id);
+                       "%s: documents %u and %u have the same id, \"%.*s\", and no run could tell them apart",
+                       s->source, *place, docid, (int)(len < 200 ? len : 200), id);
     if (is_odd(id, len))
         keep_first(&s->n_odd, s->odd, id, len);
     return s->attributes ? gx_attribute_file_add_document(s->attributes, id, len, err) : GX_OK;

@@ -9,6 +9,7 @@
 #include "index/write/writer.h"
 
 typedef struct gx_import_setup {
+    const char *source; /* the file that the ids are read from, for messages; the importer sets it */
     gx_import_options options;       /* of full size */
     gx_writer_options writer;        /* force, codecs and impacts are set */
     gx_analyzer *analyzer;           /* NULL: none is named */

@@ -8,6 +8,7 @@
 
 #include "engine/memory/grow.h"
 #include "engine/status.h"
+#include "engine/text/c_locale.h"
 #include "query/filter/filter_kernels.h"
 
 #define SIGN (UINT64_C(1) << 63)
@@ -169,8 +170,8 @@ static uint64_t key_of_double(const gx_facet_count *f, double x)
 static double tidy(double edge, long double width)
 {
     char text[32];
-    snprintf(text, sizeof text, "%.15g", edge);
-    const double near = strtod(text, NULL);
+    gx_print(text, sizeof text, "%.15g", edge);
+    const double near = gx_strtod(text, NULL);
     return fabsl((long double)near - edge) < width / 1e6L ? near : edge;
 }
 

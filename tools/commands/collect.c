@@ -57,7 +57,8 @@ static const cli_section sections[] = {
      "and leave the old commit open. Programs that change the old folder end with an error at their next commit, and "
      "write nothing into the new one.\n"
      "\n"
-     "Never write into the files of a collection (rsync --inplace): copies and programs that search share them."},
+     "Never write into the files of a collection, as rsync does when it is told to write in place: copies and programs "
+     "that search share them."},
     {"With Slurm",
      "Each task of an array builds an index of its share of the files; a job that waits for the array collects them:\n"
      "\n"
