@@ -333,6 +333,8 @@ static const char *recognize_units(const unsigned char *p, size_t n)
     enum { SAMPLE = 4096, LEAST = 4 };
     size_t nuls[4] = {0}, controls[2] = {0}, odd = 0;
     n = (n < SAMPLE ? n : SAMPLE) & ~(size_t)3;
+    if (!memchr(p, 0, n))
+        return NULL;
     for (size_t i = 0; i < n; ++i) {
         nuls[i & 3] += p[i] == 0;
         controls[i & 1] += p[i] && p[i] < ' ' && !(p[i] >= '\t' && p[i] <= '\r') && p[i] != 0x1b;

@@ -357,8 +357,7 @@ static const char *take_mark(gx_span *page)
 /* Whether the bytes mean the same in every set in which pages are written but those of 2 bytes a character. */
 static bool is_plain_ascii(gx_span page)
 {
-    return gx_ascii_prefix(page.p, page.n) == page.n && !memchr(page.p, 0x1b, page.n) && !memchr(page.p, 0, page.n) &&
-           !memmem(page.p, page.n, "~{", 2);
+    return gx_ascii_prefix(page.p, page.n) == page.n && !memchr(page.p, 0x1b, page.n) && !memchr(page.p, 0, page.n);
 }
 
 gx_status gx_page_to_utf8(gx_source *s, gx_span *page, gx_span server, bool html, gx_error *err)
