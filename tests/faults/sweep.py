@@ -63,7 +63,7 @@ CASES = [
     Case("query-human", "query a.gx 'search +index3 -word1' --syntax=boolean --explain", timed=True),
     Case("query-conditions", "query a.gx 'search +(index3 OR has:day) -word1 +year:>2000 word2' --syntax=boolean "
          "--filter has:year -f tsv"),
-    Case("query-json", "query a.gx search -f jsonl --filter 'year:>2000 AND NOT tags:b* AND share:[0.1 TO 50]' "
+    Case("query-json", "query a.gx search -f jsonl --filter 'year:>2000 AND NOT tags:b AND share:[0.1 TO 50]' "
          "--facet share:bins=5", timed=True),
     Case("query-rm3", "query i.gx search -f trec --rm3=5,8,0.5"),
     Case("doc", "doc i.gx d3 '#0'"),
