@@ -692,9 +692,10 @@ GX_API void gx_preset_parameters(gx_preset p, float *k1, float *b);
 /* How a search finds the answer. All algorithms give the same answer. GX_ALGORITHM_PMF and
  * GX_ALGORITHM_TAAT are those of Ding, He, Yan and Suel (WWW 2009). */
 typedef enum gx_algorithm {
-    /* The engine's own, the fastest: list at a time with a rising threshold, bounds and maps;
-     * GX_ALGORITHM_BLOCK_MAX for an OR of many terms, and on a GPU of fewer learned weights where
-     * that is likely to be faster. */
+    /* The engine's own, the fastest: list at a time with a rising threshold, bounds and maps. On the
+     * CPU, an OR of many terms adds the impacts of its lists up, the shortest first, or takes
+     * GX_ALGORITHM_BLOCK_MAX where a sample of the ranges tells that this is faster; on a GPU that
+     * is for many terms, or fewer learned weights where it is likely to be faster. */
     GX_ALGORITHM_AUTO,
     /* AND: Parallel Merge Find intersects the shortest list with the others, and skips blocks into
      * which no candidate falls. OR: as GX_ALGORITHM_TAAT. */
