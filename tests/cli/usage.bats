@@ -251,7 +251,7 @@ setup_file() { build_tiny; }
     for command in $("$GPUIDX" help --list); do
         ask $command --version
         exits 0
-        [[ $output == 'gpuidx '[0-9]* ]]
+        [[ $output == 'gpuidx '[0-9]* || $output == 'gpuidx-bench '[0-9]* ]]
     done
     ask query x.gx --version
     exits 2

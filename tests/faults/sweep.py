@@ -269,7 +269,8 @@ class Sweep:
                 skip("strace does not work here: " + r.stderr.decode()[:200])
             lines = [l for l in open(log) if not re.search(r"\+\+\+|---|<unfinished|resumed", l)]
             names = [m.group(1) if (m := re.match(r"\d+\s+(\w+)\(", l)) else "" for l in lines]
-            main = next(i for i, l in enumerate(lines) if "fcntl(0, F_GETFD)" in l) + 3
+            # Where main begins: what is before it loads libraries. A program that becomes another begins twice.
+            main = max(i for i, l in enumerate(lines) if "fcntl(0, F_GETFD)" in l) + 3
             for call in set(names) - {""}: # strace counts each kind of call by itself
                 before = names[:main].count(call)
                 counts += [(case, call, before + i + 1) for i in range(names[main:].count(call))]

@@ -118,8 +118,7 @@ static int dispatch(int argc, char **argv)
     if (argv[1][0] == '-')
         return cli_fail(GX_EUSAGE, "%s: a command comes first; '%s help' lists them", argv[1], cli_this.name);
     const cli_command *command = cli_find_command(argv[1]);
-    const bool beside = strcmp(argv[1], "bench") == 0 || strcmp(argv[1], "generate") == 0; /* gpuidx-bench answers */
-    if (command && !beside && argc == 3 && strcmp(argv[2], "--version") == 0) {
+    if (command && !command->program && argc == 3 && strcmp(argv[2], "--version") == 0) {
         printf("%s %s\n", cli_this.name, gx_version());
         return 0;
     }

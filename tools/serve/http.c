@@ -1,5 +1,6 @@
 #include "tools/serve/http.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <math.h>
 #include <microhttpd.h>
@@ -39,9 +40,50 @@ struct http {
  *      '-----------------------------------(reply)--> DONE */
 enum { FRESH, RUNNING, WAITING, DONE };
 
+/* ---- the library ---- */
+
+/* libmicrohttpd is loaded by the first server, not linked: it brings GnuTLS and eight more libraries with it, and every
+ * other command would wait for them at its start. */
+#define MHD_CALLS(call)                                                                                                \
+    call(add_response_header) call(create_response_from_buffer) call(destroy_response) call(get_connection_info)       \
+        call(get_connection_values) call(lookup_connection_value) call(queue_response) call(quiesce_daemon)            \
+            call(resume_connection) call(start_daemon) call(stop_daemon) call(suspend_connection)
+
+static struct {
+#define MEMBER(name) __typeof__(&MHD_##name) name;
+    MHD_CALLS(MEMBER)
+#undef MEMBER
+} mhd;
+
+static gx_status load_library(gx_error *err)
+{
+    const struct {
+        const char *name;
+        void *place;
+    } calls[] = {
+#define ENTRY(name) {"MHD_" #name, &mhd.name},
+        MHD_CALLS(ENTRY)
+#undef ENTRY
+    };
+    void *library = dlopen(GX_MICROHTTPD, RTLD_NOW);
+    bool whole = library;
+    for (size_t i = 0; whole && i < sizeof calls / sizeof *calls; ++i) {
+        void *const found = dlsym(library, calls[i].name);
+        memcpy(calls[i].place, &found, sizeof found); /* a pointer to a function, of which POSIX says so much */
+        whole = found;
+    }
+    if (whole)
+        return GX_OK;
+    err->status = GX_ENOTFOUND;
+    snprintf(err->text, sizeof err->text, "the server needs libmicrohttpd, and it cannot be loaded: %s", dlerror());
+    return GX_ENOTFOUND;
+}
+
+/* ---- connections ---- */
+
 static void set_activity(struct MHD_Connection *c, activity doing)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *info = mhd.get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     peer *p = info ? info->socket_context : NULL;
     if (!p)
         return;
@@ -60,20 +102,20 @@ static void stop_working(http *h, exchange *x)
 
 static enum MHD_Result send_reply(http *h, struct MHD_Connection *c, exchange *x)
 {
-    struct MHD_Response *r = MHD_create_response_from_buffer(x->reply.len, x->reply.bytes, MHD_RESPMEM_MUST_FREE);
+    struct MHD_Response *r = mhd.create_response_from_buffer(x->reply.len, x->reply.bytes, MHD_RESPMEM_MUST_FREE);
     if (!r)
         return MHD_NO;
     stop_working(h, x);
     x->reply.bytes = NULL; /* it belongs to the response */
-    MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, x->type);
+    mhd.add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, x->type);
     for (uint32_t i = 0; i < x->n_headers; ++i)
-        MHD_add_response_header(r, x->headers[i].name, x->headers[i].value);
+        mhd.add_response_header(r, x->headers[i].name, x->headers[i].value);
     if (atomic_load_explicit(&h->draining, memory_order_relaxed))
-        MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
+        mhd.add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
     metrics_count(x);
     set_activity(c, SENDING);
-    const enum MHD_Result result = MHD_queue_response(c, x->status, r);
-    MHD_destroy_response(r);
+    const enum MHD_Result result = mhd.queue_response(c, x->status, r);
+    mhd.destroy_response(r);
     return result;
 }
 
@@ -81,7 +123,7 @@ void http_complete(exchange *x)
 {
     struct MHD_Connection *c = x->connection;
     if (atomic_exchange(&x->state, DONE) == WAITING)
-        MHD_resume_connection(c); /* from here on *x is its thread's */
+        mhd.resume_connection(c); /* from here on *x is its thread's */
 }
 
 /* ---- requests ---- */
@@ -97,7 +139,7 @@ static enum MHD_Result refuse_body(http *h, struct MHD_Connection *c, exchange *
 static enum MHD_Result begin(http *h, struct MHD_Connection *c, const char *method, void **state)
 {
     exchange *x = calloc(1, sizeof *x);
-    const char *length = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *length = mhd.lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
     if (!x || !(x->method = strdup(method))) {
         free(x);
         return MHD_NO;
@@ -141,9 +183,9 @@ static enum MHD_Result dispatch(http *h, struct MHD_Connection *c, exchange *x, 
         exchange_begin(x, url);
     if (atomic_load(&x->state) == DONE)
         return send_reply(h, c, x);
-    MHD_suspend_connection(c);
+    mhd.suspend_connection(c);
     if (!atomic_compare_exchange_strong(&x->state, &running, WAITING))
-        MHD_resume_connection(c);
+        mhd.resume_connection(c);
     return MHD_YES;
 }
 
@@ -179,12 +221,12 @@ static void on_end(void *cls, struct MHD_Connection *c, void **state, enum MHD_R
 
 const char *exchange_header(exchange *x, const char *name)
 {
-    return x->connection ? MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name) : NULL;
+    return x->connection ? mhd.lookup_connection_value(x->connection, MHD_HEADER_KIND, name) : NULL;
 }
 
 const char *exchange_argument(exchange *x, const char *name)
 {
-    return x->connection ? MHD_lookup_connection_value(x->connection, MHD_GET_ARGUMENT_KIND, name) : NULL;
+    return x->connection ? mhd.lookup_connection_value(x->connection, MHD_GET_ARGUMENT_KIND, name) : NULL;
 }
 
 typedef struct argument_search {
@@ -207,7 +249,7 @@ static enum MHD_Result look_at_argument(void *cls, enum MHD_ValueKind kind, cons
 const char *http_other_argument(exchange *x, const char *const *names)
 {
     argument_search s = {names, NULL};
-    MHD_get_connection_values(x->connection, MHD_GET_ARGUMENT_KIND, look_at_argument, &s);
+    mhd.get_connection_values(x->connection, MHD_GET_ARGUMENT_KIND, look_at_argument, &s);
     return s.other;
 }
 
@@ -218,7 +260,7 @@ static void on_connection(void *cls, struct MHD_Connection *c, void **context, e
     http *h = cls;
     peer *p = *context;
     if (why == MHD_CONNECTION_NOTIFY_STARTED) {
-        const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+        const union MHD_ConnectionInfo *info = mhd.get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
         p = calloc(1, sizeof *p);
         *context = p;
         atomic_fetch_add(&h->n_peers, 1);
@@ -279,7 +321,7 @@ static struct MHD_Daemon *start(http *h, int fd, uint32_t threads)
     enum { HEADER_BYTES = 32 << 10 };
     const limits *l = &h->sv->limits;
     const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-    return MHD_start_daemon(flags, 0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL,
+    return mhd.start_daemon(flags, 0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL,
                             MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)threads,
                             MHD_OPTION_CONNECTION_LIMIT, (unsigned)l->connections, MHD_OPTION_CONNECTION_TIMEOUT,
                             (unsigned)(l->idle < 1 ? 1 : l->idle), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
@@ -297,6 +339,8 @@ gx_status http_open(http **out, server *sv, const int *sockets, uint32_t n, uint
     }
     h->sv = sv;
     pthread_mutex_init(&h->lock, NULL);
+    if (load_library(err))
+        return err->status;
     for (; h->n < n; ++h->n) {
         h->daemons[h->n] = start(h, sockets[h->n], threads);
         if (h->daemons[h->n])
@@ -313,7 +357,7 @@ void http_drain(http *h)
 {
     atomic_store(&h->draining, true);
     for (uint32_t i = 0; i < h->n; ++i) {
-        const MHD_socket fd = MHD_quiesce_daemon(h->daemons[i]);
+        const MHD_socket fd = mhd.quiesce_daemon(h->daemons[i]);
         if (fd != MHD_INVALID_SOCKET)
             close(fd); /* not shut down: systemd may hold the socket, too */
     }
@@ -341,7 +385,7 @@ void http_close(http *h)
     if (!h)
         return;
     for (uint32_t i = 0; i < h->n; ++i)
-        MHD_stop_daemon(h->daemons[i]);
+        mhd.stop_daemon(h->daemons[i]);
     pthread_mutex_destroy(&h->lock);
     free(h);
 }
