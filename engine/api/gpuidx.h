@@ -803,8 +803,12 @@ typedef enum gx_query_kind {
      * manual page gpuidx-query(1) describes it. Conditions on attributes are those of filters
      * (gx_filter_open in gpuidx_advanced.h): they select documents and add nothing to scores. A document
      * that matches without holding any term that scores has score 0, and comes behind all others.
-     * GX_EUSAGE: the text of the error names the column. */
-    GX_QUERY_BOOLEAN
+     * GX_EUSAGE: the text of the error names the column. A * alone is GX_QUERY_ALL. */
+    GX_QUERY_BOOLEAN,
+    /* No words: all documents match that the filter and the options' mask allow. Each has score 0, and they come
+     * by rising docid. A GPU engine leaves these queries to a thread of the host, which finds the same. A text of
+     * another kind that is empty, or of which analysis leaves nothing, finds nothing. */
+    GX_QUERY_ALL
 } gx_query_kind;
 
 /* One query. All queries of a batch have the same size; else GX_EUSAGE.

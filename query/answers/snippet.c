@@ -89,6 +89,8 @@ static gx_status take_query(gx_highlighter *h, const gx_query *q, gx_error *err)
         for (uint32_t i = 0; i < q->n_terms; ++i)
             take_query_term(h, q->terms[i].term, q->terms[i].len, 0, 0);
         return GX_OK;
+    case GX_QUERY_ALL:
+        return GX_OK;
     case GX_QUERY_BOOLEAN:
         st = gx_boolean_words(&words, &len, q->text, q->len, err);
         if (st == GX_OK)

@@ -309,7 +309,7 @@ static void divide(reading *r)
 
 static bool is_flat(const gx_boolean *b)
 {
-    if (b->root == NONE && b->required != NONE)
+    if (b->root == NONE && (b->required != NONE || b->fill))
         return true;
     if (b->only_scores || b->negated)
         return false;
@@ -325,7 +325,7 @@ static bool is_flat(const gx_boolean *b)
 /* The operator of a flat query. */
 static gx_op flat_op(const gx_boolean *b)
 {
-    if (b->root == NONE && b->required != NONE)
+    if (b->root == NONE && (b->required != NONE || b->fill))
         return GX_OP_OR;
     if (b->op == GX_OP_AND_OR || b->root == NONE || b->nodes[b->root].kind == GX_MATCH_TERM)
         return b->op;
@@ -350,6 +350,7 @@ static gx_status read_tree(gx_boolean *b, gx_error *err)
     if (b->op == GX_OP_AND_OR && (r.st = check_and_or(&b->tree, err)) != GX_OK)
         return r.st;
     b->root = read_node(&r, b->tree.root, 1, false, GX_MATCH_AND);
+    b->fill = b->tree.all;
     divide(&r);
     if (r.st != GX_OK)
         return r.st;
@@ -426,6 +427,13 @@ static gx_weighted_term *terms_of(const gx_boolean *b)
     return terms;
 }
 
+/* A query of kind GX_QUERY_BOOLEAN or GX_QUERY_ALL. */
+static gx_status open_query(gx_boolean **out, const gx_index *ix, const gx_query *q, gx_op op, gx_error *err)
+{
+    const bool all = q->kind == GX_QUERY_ALL;
+    return gx_boolean_open(out, ix, ix, all ? "*" : q->text, all ? 1 : q->len, op, err);
+}
+
 gx_status gx_query_plan_any(gx_query_plan *out, gx_boolean **boolean, const gx_index *ix,
                             const gx_collection_stats *stats, const gx_query *q, const gx_query_options *opt,
                             gx_error *err)
@@ -437,9 +445,9 @@ gx_status gx_query_plan_any(gx_query_plan *out, gx_boolean **boolean, const gx_i
         return gx_query_plan_text(out, ix, q->text, q->len, stats, opt, err);
     if (q->kind == GX_QUERY_TERMS)
         return gx_query_plan_make(out, q->terms, q->n_terms, stats, opt, err);
-    if (q->kind != GX_QUERY_BOOLEAN)
+    if (q->kind != GX_QUERY_BOOLEAN && q->kind != GX_QUERY_ALL)
         return gx_fail(err, GX_EUSAGE, "queries of kind %d do not exist", (int)q->kind);
-    gx_status st = gx_boolean_open(&b, ix, ix, q->text, q->len, opt->op, err);
+    gx_status st = open_query(&b, ix, q, opt->op, err);
     if (st != GX_OK)
         return st;
     gx_weighted_term *terms = terms_of(b);
@@ -459,7 +467,7 @@ static gx_status plan_boolean(gx_plan *out, gx_boolean **matches, const gx_index
 {
     gx_query_options own = *opt;
     gx_boolean *b;
-    gx_status st = gx_boolean_open(&b, ix, ix, q->text, q->len, opt->op, err);
+    gx_status st = open_query(&b, ix, q, opt->op, err);
     if (st != GX_OK)
         return st;
     gx_weighted_term *terms = terms_of(b);
@@ -488,6 +496,7 @@ gx_status gx_plan_query(gx_plan *out, gx_boolean **matches, const gx_index *ix, 
     case GX_QUERY_TERMS:
         return plan_terms(out, ix, q->terms, q->n_terms, opt, err);
     case GX_QUERY_BOOLEAN:
+    case GX_QUERY_ALL:
         return plan_boolean(out, matches, ix, q, opt, err);
     }
     return gx_fail(err, GX_EUSAGE, "queries of kind %d do not exist", (int)q->kind);

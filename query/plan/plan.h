@@ -74,8 +74,8 @@ typedef struct gx_plan {
     const gx_filter *filter;
     const gx_mask *filter_mask;
     gx_filter *own_filter; /* that filter, where gx_plan_free closes it: of a boolean query's conditions; else NULL */
-    /* All documents of `mask` and `filter`, one of which there is, match. Where fewer than k of them hold
-     * one of the terms, gx_session_run adds others with score 0, by rising docid. */
+    /* All documents of `mask` and `filter` match; of a query of all documents there may be neither. Where fewer than
+     * k of them hold one of the terms, gx_session_run adds others with score 0, by rising docid. */
     bool fill;
     gx_scorer norm;
     gx_plan_term *terms; /* [n_terms], by rising df, then rising list; the plan's own */

@@ -287,12 +287,26 @@ static uint32_t parse_clauses(parser *p, uint32_t open)
     return last;
 }
 
+/* Whether the text is * alone, which selects all documents; it is passed then. */
+static bool take_all(parser *p)
+{
+    gx_scanner in = p->in;
+    gx_scan_skip_blanks(&in);
+    const bool star = gx_scan_take(&in, '*');
+    gx_scan_skip_blanks(&in);
+    if (!star || !gx_scan_is_end(&in))
+        return false;
+    p->in = in;
+    return true;
+}
+
 gx_status gx_query_parse(gx_query_tree *out, const gx_index *ix, const char *text, size_t len, gx_error *err)
 {
     parser p = {.ix = ix, .in = {text, len, .column = 1, .delimiters = DELIMITERS, .prefix = "", .err = err}};
     p.tree.words = malloc(len + 1);
     if (!p.tree.words)
         return gx_fail(err, GX_ENOMEM, "no memory for a query of %zu bytes", len);
+    p.tree.all = take_all(&p);
     p.tree.root = parse_clauses(&p, 0);
     if (p.in.st != GX_OK)
         gx_query_tree_free(&p.tree);
@@ -368,6 +382,7 @@ char *gx_query_tree_text(const gx_query_tree *t, size_t *len)
     FILE *out = open_memstream(&text, len);
     if (!out)
         return NULL;
+    fputs(t->all ? "*" : "", out);
     put_node(out, t, t->root, true);
     if (fclose(out) != 0) {
         free(text);

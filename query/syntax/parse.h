@@ -1,7 +1,7 @@
 /* parse.h: the boolean syntax of queries: text to a tree. Nothing is analysed here, and only the names
  * of attributes are looked up.
  *
- *   query    = { clause }                      clauses stand side by side, which binds least
+ *   query    = { clause } | "*"                clauses stand side by side, which binds least; * alone is all
  *   clause   = ["+" | "-"] or
  *   or       = and { "OR" and }
  *   and      = unary { "AND" unary }
@@ -56,6 +56,7 @@ typedef struct gx_query_tree {
     gx_condition *conditions; /* [n_conditions] */
     uint32_t n_conditions;
     gx_bytes values; /* of the conditions */
+    bool all;        /* the query is "*" alone, and the root has no clauses */
 } gx_query_tree;
 
 /* ix: the index whose attributes conditions name; NULL: names are not looked up. GX_EUSAGE: the message

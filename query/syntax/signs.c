@@ -90,7 +90,7 @@ static const char *fault_anywhere(const gx_scanner *s, size_t i)
     switch (s->text[i]) {
     case '*':
         return begin && ends_at(s, i + 1)
-                   ? "* is no word; documents are selected by conditions, as in has:year or year:>=2015"
+                   ? "* stands alone, for all documents; beside words, conditions select, as in has:year or year:>=2015"
                    : "* does not stand for letters: words are searched whole" OR_QUOTES;
     case '?':
         return "? does not stand for a letter: words are searched whole" OR_QUOTES;

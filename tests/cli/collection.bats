@@ -356,6 +356,32 @@ for line in sys.stdin:
     [ "$("$GPUIDX" query here -q --engine=cpu -k 1000 -f tsv gpu | wc -l)" -eq $((before - 1)) ]
 }
 
+@test "a query of all documents deletes them with --all alone" {
+    parts
+    before=$("$GPUIDX" query here -q --engine=cpu -k 1000 -f tsv '' | wc -l)
+    for query in '' ' '; do
+        ask delete here --query "$query"
+        exits 2
+        complains '--all deletes them'
+    done
+    ask delete here --syntax=boolean --query ' *'
+    exits 2
+    complains "matches all documents; --all deletes them"
+    ask delete here
+    exits 2
+    ask delete here --all --query gpu
+    exits 2
+    [ "$("$GPUIDX" query here -q --engine=cpu -k 1000 -f tsv '' | wc -l)" -eq "$before" ]
+    first=$("$GPUIDX" query here -q --engine=cpu -k 1 -f tsv '' | cut -f2)
+    ask delete here --all --query '*' --syntax=boolean --filter "id:$first"
+    exits 0
+    complains '1 deleted'
+    [ "$("$GPUIDX" query here -q --engine=cpu -k 1000 -f tsv '' | wc -l)" -eq $((before - 1)) ]
+    ask delete here --all
+    exits 0
+    complains '0 documents in 1 part'
+}
+
 @test "everything can be deleted, and documents added again" {
     parts
     "$GPUIDX" query here -q --engine=cpu -k 1000 -f tsv gpu >before

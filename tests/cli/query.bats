@@ -152,10 +152,6 @@ END
 }
 
 @test "people are told why nothing was found" {
-    ask query --engine=cpu "$TINY" ''
-    exits 0
-    complains 'the query is empty'
-    says '0 matches'
     ask query --engine=cpu "$TINY" 'the of and ... !'
     exits 0
     complains 'nothing is left of the query after analysis'
@@ -166,8 +162,26 @@ END
     silent
 }
 
+@test "a query without words, and * alone, find all that filters leave, by docid" {
+    "$GPUIDX" query --engine=cpu -f tsv -k 1000 "$TINY" '' | cut -f2 >all
+    [ "$(wc -l <all)" -eq "$("$GPUIDX" info "$TINY" --json | jq .n_docs)" ]
+    [ "$(head -1 all)" = d0 ]
+    "$GPUIDX" query --engine=cpu -f tsv -k 1000 --syntax=boolean "$TINY" ' * ' | cut -f2 | cmp - all
+    printf 'q1\t\n' | "$GPUIDX" query --engine=cpu -f tsv -k 1000 "$TINY" | cut -f2 | cmp - all
+    for op in or and and-or; do
+        "$GPUIDX" query --engine=cpu --op=$op -f tsv -k 1000 "$TINY" ' ' | cut -f2 | cmp - all
+    done
+    sed -n 3,5p all >three
+    "$GPUIDX" query --engine=cpu -f tsv -k 1000 --only=three "$TINY" '' | cut -f2 | cmp - three
+    ask query --engine=cpu --syntax=boolean "$TINY" '* gpu'
+    exits 2
+    complains 'column 1: * stands alone, for all documents'
+    ask query -q --engine=cpu -f jsonl "$TINY" ''
+    [ "$(jq '.hits[0].score, .matches' <<<"$output" | tr '\n' ' ')" = "0 $(wc -l <all) " ]
+}
+
 @test "--fail-empty makes no result exit code 1" {
-    for query in '' 'the of' unheardof; do
+    for query in '...' 'the of' unheardof; do
         ask query -q --engine=cpu --fail-empty "$TINY" "$query"
         exits 1
         ask query -q --engine=cpu "$TINY" "$query"

@@ -505,7 +505,7 @@ static int delete_chosen(const cli_args *a, gx_collection *c)
     int code = document_filter_read(&f, ix, cli_text(a, "ids"), NULL, cli_text(a, "filter"));
     for (uint64_t w = 0; code == 0 && w * 64 < gx_index_n_docs(ix); ++w)
         words[w] = f.words ? f.words[w] : UINT64_MAX;
-    if (code == 0 && cli_given(a, "query"))
+    if (code == 0 && cli_given(a, "query") && !cli_switch(a, "all"))
         code = keep_matches(a, ix, words);
     if (code == 0)
         code = delete_documents(c, words);
@@ -516,11 +516,25 @@ static int delete_chosen(const cli_args *a, gx_collection *c)
     return code;
 }
 
+/* Whether the query has no words, or is * of the boolean syntax. */
+static bool is_of_all(const cli_args *a)
+{
+    static const char blanks[] = " \t\r\n\v\f";
+    const char *text = cli_text(a, "query");
+    text += strspn(text, blanks);
+    text += cli_query_kind(cli_choice(a, "syntax")) == GX_QUERY_BOOLEAN && *text == '*';
+    return !text[strspn(text, blanks)];
+}
+
 static int run_delete(const cli_args *a)
 {
     gx_collection *c = NULL;
-    if (!cli_given(a, "ids") && !cli_given(a, "query") && !cli_given(a, "filter"))
-        return cli_usage(a, "which documents? Say it with --ids, --query or --filter");
+    if (!cli_given(a, "ids") && !cli_given(a, "query") && !cli_given(a, "filter") && !cli_switch(a, "all"))
+        return cli_usage(a, "which documents? Say it with --ids, --query or --filter, or --all");
+    if (cli_given(a, "query") && is_of_all(a) && !cli_switch(a, "all"))
+        return cli_usage(a, "--query='%s' matches all documents; --all deletes them", cli_text(a, "query"));
+    if (cli_given(a, "query") && !is_of_all(a) && cli_switch(a, "all"))
+        return cli_usage(a, "--all and --query: one of them");
     int code = open_collection(&c, a, 1, 0);
     if (code == 0) {
         stop_on_signals();
@@ -535,6 +549,9 @@ static const cli_flag delete_flags[] = {
      "delete the documents whose ids `FILE` has, one on each line. Ids that the collection does not have are passed "
      "over, and a note says how many"},
     {"query", 0, CLI_TEXT, "QUERY", NULL, "delete the documents that match a query, see `gpuidx help query`"},
+    {"all", 0, CLI_SWITCH, NULL, NULL,
+     "delete all documents, of which `--ids` and `--filter` may leave some; without it a `--query` that is empty, or "
+     "`*` of the boolean syntax, is refused"},
     {"filter", 0, CLI_FILTER, "EXPRESSION", NULL,
      "delete the documents whose attributes are so, such as `year:<1990`, see `gpuidx help query`"},
     {"op", 0, CLI_CHOICE, CLI_OPS, "and", "of `--query`: which documents match, see `gpuidx help query`"},

@@ -205,6 +205,15 @@ static int reserve(ask *k, uint32_t n)
     return 0;
 }
 
+/* A query without words is one of all documents. */
+static gx_query_kind kind_of(const ask *k, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; ++i)
+        if ((unsigned char)text[i] > ' ')
+            return k->kind;
+    return GX_QUERY_ALL;
+}
+
 static int keep_last(ask *k, const char *text, size_t len)
 {
     char *last = malloc(len + 1);
@@ -215,7 +224,7 @@ static int keep_last(ask *k, const char *text, size_t len)
     free(k->last);
     k->last = last;
     k->last_len = len;
-    k->last_kind = k->kind;
+    k->last_kind = kind_of(k, text, len);
     return 0;
 }
 
@@ -224,13 +233,9 @@ static void say_what_is_lost(const ask *k, const gx_highlighter *h, const char *
 {
     if (k->format != OUT_HUMAN)
         return;
-    if (gx_highlighter_n_terms(h) == 0 && n_hits == 0) { /* a query of conditions has matches without terms */
-        bool blank = true;
-        for (size_t i = 0; i < len; ++i)
-            blank = blank && (unsigned char)text[i] <= ' ';
-        cli_note(blank ? "the query is empty: there is nothing to search for"
-                       : "nothing is left of the query after analysis (stop words and punctuation do not count)");
-        return;
+    if (gx_highlighter_n_terms(h) == 0 && n_hits == 0 && kind_of(k, text, len) != GX_QUERY_ALL) {
+        cli_note("nothing is left of the query after analysis (stop words and punctuation do not count)");
+        return; /* a query of conditions has matches without terms */
     }
     for (uint32_t i = 0; i < gx_highlighter_n_unknown(h) && i < 8; ++i)
         cli_note("'%s' occurs in no document", gx_highlighter_unknown(h, i));
@@ -340,7 +345,7 @@ static gx_status expand(ask *k, const gx_query_options *options, gx_error *err)
     free(k->expanded);
     k->expanded = NULL;
     k->n_expanded = 0;
-    if (!k->rm3.fb_docs)
+    if (!k->rm3.fb_docs || k->last_kind == GX_QUERY_ALL)
         return GX_OK;
     const gx_query query = last_query(k);
     return gx_rm3_expand(&k->expanded, &k->n_expanded, k->session, k->ix, &query, options, &k->rm3, err);
@@ -540,7 +545,7 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
     if ((code = reserve(k, stats.n_docs < k->options.k ? stats.n_docs : k->options.k)) ||
         (code = keep_last(k, text, len)))
         return code;
-    const gx_query asked = {.size = sizeof asked, .kind = k->kind, .text = text, .len = len};
+    const gx_query asked = {.size = sizeof asked, .kind = k->last_kind, .text = text, .len = len};
     if (f.rich && gx_highlighter_open(&f.marks, k->ix, &asked, &err))
         return refuse(k, &asked, qid, qid_len, &err);
 

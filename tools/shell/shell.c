@@ -256,6 +256,13 @@ static void set_shown(shell *s, const char *arg)
         ask_set_shown(s->k, strcmp(arg, "off") ? arg : NULL);
 }
 
+static void show_all(shell *s, const char *arg)
+{
+    uint32_t n_hits;
+    (void)arg;
+    ask_query(s->k, "1", 1, "", 0, &n_hits);
+}
+
 static void set_engine(shell *s, const char *arg)
 {
     const int i = *arg ? read_choice(".engine", CLI_ENGINES, arg) : -1;
@@ -330,6 +337,7 @@ static const struct command {
     {".not", "FILE|off", "leave out the documents whose ids the file has", set_not},
     {".filter", "EXPRESSION|off", "search only the documents that it selects, as in year:>=2015", set_filter},
     {".facet", "NAME[:N],...|off", "count the matches by attributes, as in category:20,year", set_facets},
+    {".all", "", "list the documents that the filters leave, without a query", show_all},
     {".scorer", "NAME", "bm25, bm25:lucene, bm25:pisa, ...", set_scorer},
     {".k1", "X|default", "BM25's k1", set_k1},
     {".b", "X|default", "BM25's b", set_b},

@@ -610,7 +610,7 @@ class Index:
             session.options[key] = o
         return o
 
-    def search(self, queries: _queries.Queries, k: int = 10, *, op: str = "or", scorer: Optional[str] = None,
+    def search(self, queries: _queries.Queries = None, k: int = 10, *, op: str = "or", scorer: Optional[str] = None,
                k1: Optional[float] = None, b: Optional[float] = None, engine: Optional[str] = None,
                mask: Optional[Mask] = None, filter: Union[str, Sequence[Optional[str]], None] = None,
                count: bool = False, syntax: str = "text", threads: int = 1, batch: int = 1024, prune: bool = True,
@@ -618,9 +618,10 @@ class Index:
                approximate: Union[float, str] = 0.0, facets: Union[str, Sequence[str], None] = None) -> Results:
         """Find the k best documents of one query or of many.
 
-        queries     one query: a string, or {term: weight}. Many: a list of either, (qid, query) pairs, {qid: query}, a
-                    DataFrame with qid and query (or query_toks), or a matrix of weights, as build takes it. Terms with
-                    weights are looked up as they are; a string is analysed as the documents were
+        queries     one query: a string, or {term: weight}; None, or a string without words: all documents that mask
+                    and filter leave, each with score 0, by docid. Many: a list of either, (qid, query) pairs,
+                    {qid: query}, a DataFrame with qid and query (or query_toks), or a matrix of weights, as build
+                    takes it. Terms with weights are looked up as they are; a string is analysed as the documents were
         k           most hits of a query
         op          "or", "and", or "and-or": AND's answer where it has k hits, else OR's
         scorer      "bm25" (the default), "bm25:lucene", ...; "impact" (the default where the index holds impacts)
@@ -654,7 +655,8 @@ class Index:
             raise TypeError("mask is a Mask (Index.mask), not %s" % type(mask).__name__)
         key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate)
         kind = engine if engine is not None else (mask.engine if mask is not None else self._default)
-        if type(queries) is str and syntax == "text" and filter is None and mask is None and facets is None:
+        plain = type(queries) is str and queries[:1] > " " and syntax == "text"
+        if plain and filter is None and mask is None and facets is None:
             session = self._session(kind)
             try:
                 opt = session.options[key]

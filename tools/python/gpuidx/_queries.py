@@ -68,10 +68,14 @@ def pack(strings: Sequence[str]) -> Tuple[Any, Any, Any]:
 
 
 def texts(queries: Sequence[str], syntax: str) -> Batch:
+    """Texts; one without words is a query of all documents."""
     data, begins, lengths = pack(queries)
     array = np.zeros(len(queries), _QUERY)
     array["size"] = _QUERY.itemsize
     array["kind"] = KINDS[syntax]
+    for i in np.flatnonzero(data[begins.astype(np.int64)] <= 32).tolist():  # a blank, or the NUL behind nothing
+        if not queries[i].strip():
+            array["kind"][i] = lib.GX_QUERY_ALL
     array["text"] = begins + np.uint64(data.ctypes.data)
     array["len"] = lengths
     return Batch(array, (array, data))
@@ -286,16 +290,16 @@ def csr(matrix: Any, vocabulary: Any) -> Batch:
     return _weighted(numbers, names, rows.weights, np.diff(rows.ends).astype(np.uint32))
 
 
-Queries = Union[str, Sequence[str], Weighted, Sequence[Weighted], Any]
+Queries = Union[None, str, Sequence[str], Weighted, Sequence[Weighted], Any]
 
 
 def of(queries: Any, syntax: str, vocabulary: Any) -> Tuple[Batch, Optional[List[str]], bool]:
     """The batch, the queries' ids (None: they are numbered from 1), and whether it is one query alone."""
     if syntax not in KINDS:
         raise ValueError("syntax is 'text' or 'boolean', not %r" % (syntax,))
-    if isinstance(queries, str):
-        return texts([queries], syntax), None, True
-    if queries is None or isinstance(queries, (bytes, bytearray, int, float)):
+    if queries is None or isinstance(queries, str):
+        return texts([queries or ""], syntax), None, True
+    if isinstance(queries, (bytes, bytearray, int, float)):
         raise TypeError("queries are a str, {term: weight}, or many of these, not %s" % type(queries).__name__)
     if is_matrix(queries):
         return csr(queries, vocabulary), None, False

@@ -534,7 +534,10 @@ def test_large_and_empty_documents_and_queries(tmp_path):
         assert ix.doc_len("long") == 300000 and ix.texts(["empty", "long"]) == ["", docs[2][1]]
         assert ix.search("word " * 50000).docids.tolist() == [2]
         assert ix.search([]).docids.shape == (0, 4) and ix.search({}).docids.tolist() == []
-        assert len(ix.search("").hits()) == 0 and ix.search([""] * 3).counts.tolist() == [0, 0, 0]
+        assert ix.search("the").counts == 0 and ix.search(["?"] * 3).counts.tolist() == [0, 0, 0]
+        for blank in (None, "", " \n"):  # all documents
+            assert ix.search(blank, 3).docids.tolist() == [0, 1, 2] and not ix.search(blank).scores.any()
+        assert ix.search(["", "word"], 2).docids.tolist()[0] == [0, 1]
         assert ix.search([]).flat()[0].tolist() == [] and ix.search([]).to_dict() == {}
         assert ix.search("word", 10**9).docids.tolist() == [2]
 
