@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
 """The clients of Elasticsearch and OpenSearch, as PyPI has them, unmodified."""
+import os
 import unittest
 
-from serving import DOCUMENTS, Server, build, main, need
+from serving import DOCUMENTS, FOLDER, Server, build, main, need, run
 
 need('elasticsearch', 'opensearch-py')
 
 import elasticsearch  # noqa: E402
+import elasticsearch.helpers  # noqa: E402
 import opensearchpy  # noqa: E402
+import opensearchpy.helpers  # noqa: E402
 
 
 class Clients(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server('docs=' + build(), '--engine=cpu')
+        folder = os.path.join(FOLDER, 'live')
+        run('collect', build('live0'), '-o', folder)
+        cls.server = Server('docs=' + build(), 'live=' + folder, '--writable=live', '--engine=cpu')
         url = 'http://127.0.0.1:%d' % cls.server.port
         cls.elastic = elasticsearch.Elasticsearch(url)
         cls.open = opensearchpy.OpenSearch(url)
@@ -74,6 +79,51 @@ class Clients(unittest.TestCase):
         self.assertEqual(a['responses'][0]['status'], 200)
         self.assertTrue(os.indices.exists(index='docs'))
         self.assertEqual(os.cluster.health()['status'], 'green')
+
+    def test_elasticsearch_writes(self):
+        es = self.elastic
+        self.assertEqual(es.index(index='live', id='e1', document={'text': 'lynx', 'year': 1}, refresh=True)['result'],
+                         'created')
+        self.assertEqual(es.index(index='live', id='e1', document={'text': 'lynx lynx', 'year': 1})['result'],
+                         'updated')
+        with self.assertRaises(elasticsearch.ConflictError):
+            es.create(index='live', id='e1', document={'text': 'x'})
+        self.assertEqual(len(es.index(index='live', document={'text': 'lynx'})['_id']), 20)
+        self.assertEqual(es.update(index='live', id='e1', doc={'year': 2}, refresh='wait_for')['result'], 'updated')
+        self.assertEqual(es.get(index='live', id='e1')['_source'], {'text': 'lynx lynx', 'year': 2})
+        with self.assertRaises(elasticsearch.NotFoundError):
+            es.update(index='live', id='none', doc={'year': 2})
+        with self.assertRaises(elasticsearch.BadRequestError) as e:
+            es.index(index='live', id='x', document={'nope': 1})
+        self.assertIn('nope', str(e.exception))
+        actions = [{'_index': 'live', '_id': 'b%d' % i, 'text': 'bulk of lynxes', 'year': i} for i in range(50)]
+        self.assertEqual(elasticsearch.helpers.bulk(es, actions, refresh='wait_for'), (50, []))
+        self.assertEqual(es.count(index='live', query={'match': {'text': 'bulk'}})['count'], 50)
+        deletions = [{'_op_type': 'delete', '_index': 'live', '_id': 'b%d' % i} for i in range(20)]
+        self.assertEqual(elasticsearch.helpers.bulk(es, deletions)[0], 20)
+        es.indices.refresh(index='live')
+        self.assertEqual(es.count(index='live', query={'match': {'text': 'bulk'}})['count'], 30)
+        good, bad = elasticsearch.helpers.bulk(es, [{'_index': 'live', '_id': 'y', 'year': 'x'},
+                                                    {'_index': 'live', '_id': 'z', 'year': 3}], raise_on_error=False)
+        self.assertEqual((good, bad[0]['index']['_id'], bad[0]['index']['status']), (1, 'y', 400))
+        self.assertEqual(es.delete(index='live', id='e1')['result'], 'deleted')
+        with self.assertRaises(elasticsearch.NotFoundError):
+            es.delete(index='live', id='e1')
+        with self.assertRaises(elasticsearch.AuthorizationException):
+            es.index(index='docs', id='x', document={'text': 'x'})
+
+    def test_opensearch_writes(self):
+        os = self.open
+        self.assertEqual(os.index(index='live', id='o1', body={'text': 'otter'}, refresh=True)['result'], 'created')
+        self.assertEqual(os.update(index='live', id='o1', body={'doc': {'year': 9}}, refresh=True)['result'],
+                         'updated')
+        self.assertEqual(os.get(index='live', id='o1')['_source'], {'text': 'otter', 'year': 9})
+        with self.assertRaises(opensearchpy.ConflictError):
+            os.create(index='live', id='o1', body={'text': 'x'})
+        actions = [{'_index': 'live', '_id': 'q%d' % i, 'text': 'raft of otters'} for i in range(30)]
+        self.assertEqual(opensearchpy.helpers.bulk(os, actions, refresh='wait_for'), (30, []))
+        self.assertEqual(os.count(index='live', body={'query': {'match': {'text': 'raft'}}})['count'], 30)
+        self.assertEqual(os.delete(index='live', id='o1')['result'], 'deleted')
 
 
 if __name__ == '__main__':

@@ -106,6 +106,8 @@ static bool read_token(reader *r, const json_t *value, void *to)
         return false;
     if (!t->secret || !t->who.name)
         return reader_fail(r, "a token has 'name' and 'token'");
+    if (t->who.level == ACCESS_WRITE && t->who.filter)
+        return reader_fail(r, "a token with a filter cannot write: what it wrote would not be held to the filter");
     for (size_t i = 0; i + 1 < l->n; ++i)
         if (strcmp(all[i].secret, t->secret) == 0)
             return reader_fail(r, "the token is there twice");

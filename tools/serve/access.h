@@ -5,8 +5,8 @@
  *   {"tokens": [{"name": "tenant7", "token": "s3cret...", "indexes": ["papers"], "access": "read",
  *                "filter": "tenant:7"}, ...]}
  *
- * "indexes" absent: all; "access" is read (the default) or write; "filter" holds for every route. Statistics that
- * scores are made of are those of all documents. */
+ * "indexes" absent: all; "access" is read (the default) or write, which a token with a filter cannot have; "filter"
+ * holds for every route. Statistics that scores are made of are those of all documents. */
 #ifndef GX_SERVE_ACCESS_H
 #define GX_SERVE_ACCESS_H
 

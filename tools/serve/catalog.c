@@ -283,7 +283,7 @@ static void complain(entry *e, const gx_error *err)
 }
 
 /* Open the last commit, where it is not that which is served. */
-static void refresh(entry *e)
+static bool refresh(entry *e)
 {
     gx_error err = {0};
     gx_index *ix = NULL;
@@ -295,30 +295,32 @@ static void refresh(entry *e)
     else if (file_is_another(e))
         st = gx_index_open(&ix, e->path, &e->of->open, &err);
     if (st == GX_OK && !ix)
-        return;
+        return true;
     if (st == GX_OK && !many)
         remember_file(e);
     if (st == GX_OK)
         st = open_snapshot(&next, e, ix, old, &err);
     if (st != GX_OK) {
         complain(e, &err);
-        return;
+        return false;
     }
     e->trouble[0] = 0;
     pthread_mutex_lock(&e->lock);
     e->current = next;
     pthread_mutex_unlock(&e->lock);
     snapshot_release(old);
+    return true;
 }
 
-void catalog_refresh(catalog *c, const char *name)
+bool catalog_refresh(catalog *c, const char *name)
 {
     entry *e = find(c, name);
     if (!e)
-        return;
+        return false;
     pthread_mutex_lock(&e->opening);
-    refresh(e);
+    const bool good = refresh(e);
     pthread_mutex_unlock(&e->opening);
+    return good;
 }
 
 static void free_retired(catalog *c)

@@ -91,11 +91,11 @@ void exchange_free(exchange *x)
 
 static void route_request(exchange *x)
 {
-    const char *allowed = NULL;
-    x->route = routes_find(x, &allowed);
+    char allowed[64];
+    x->route = routes_find(x, allowed);
     if (x->route)
         return;
-    if (allowed) {
+    if (allowed[0]) {
         exchange_add_header(x, "Allow", "%s", allowed);
         fault_set(&x->fault, 405, "%s is not a method of this path; it takes %s", x->method, allowed);
     } else {
@@ -117,8 +117,10 @@ void exchange_begin(exchange *x, const char *path)
     }
     if (!x->fault.status)
         x->route->parse(x);
-    if (x->fault.status || (x->status && !x->n_searches && !x->job))
+    if (x->fault.status || (x->status && !x->n_searches && !x->job && !x->take))
         exchange_complete(x);
+    else if (x->take)
+        x->take(x);
     else
         searches_begin(x);
 }

@@ -8,6 +8,7 @@
 #include "tools/serve/http.h"
 #include "tools/serve/log.h"
 #include "tools/serve/protocols.h"
+#include "tools/serve/writes.h"
 
 /* Upper bounds of the buckets of durations, in us. */
 static const unsigned BOUNDS[] = {50,    100,   250,   500,    1000,   2500,    5000,
@@ -223,6 +224,29 @@ static void put_indexes(gx_text *t, exchange *x)
     }
 }
 
+/* Of the collections that are written to. */
+static void put_writes(gx_text *t, exchange *x)
+{
+    static const index_metric all[] = {
+        {"writes_total", "counter", "Documents written or deleted."},
+        {"writes_failed_total", "counter", "Changes of documents that failed."},
+        {"commits_total", "counter", "Commits of the server."},
+        {"merges_total", "counter", "Merges of parts by the server."},
+        {"writes_waiting", "gauge", "Requests that wait for a commit."},
+    };
+    const char *name;
+    for (size_t k = 0; x->sv->writers && k < sizeof all / sizeof *all; ++k) {
+        put_head(t, all[k].name, all[k].type, all[k].help);
+        for (uint32_t i = 0; (name = catalog_name(x->sv->catalog, i)); ++i) {
+            write_counts n;
+            if (!access_to(x->who, name) || !writers_count(x->sv->writers, name, &n))
+                continue;
+            const uint64_t values[] = {n.ops, n.failed, n.commits, n.merges, n.waiting};
+            put_value(t, all[k].name, name, "", (double)values[k]);
+        }
+    }
+}
+
 static void put_gpu_memory(gx_text *t)
 {
     gx_device *devices = NULL;
@@ -244,6 +268,7 @@ void metrics_reply(exchange *x)
     put_requests(t, sv->metrics);
     put_durations(t, sv->metrics);
     put_indexes(t, x);
+    put_writes(t, x);
     put_gpu_memory(t);
     put_head(t, "connections", "gauge", "Open connections.");
     gx_text_add_format(t, "gpuidx_connections %u\n", sv->http ? http_connections(sv->http) : 0);

@@ -4,8 +4,8 @@
 
 #include "tools/serve/serve.h"
 
-/* The table, and who serves a path. *allowed receives the methods of the path where no route has this one. */
-const route *routes_find(exchange *x, const char **allowed);
+/* The table, and who serves a path. NULL: none; `allowed` receives the methods that the path has. */
+const route *routes_find(exchange *x, char allowed[64]);
 const route *routes_all(size_t *n);
 void routes_openapi(exchange *x);
 
@@ -26,6 +26,14 @@ plan *native_new_plan(exchange *x);
 bool native_settle(exchange *x, plan *p, uint64_t k);
 /* The filter of a request, an expression that may be NULL, with that of the token. The error names the column. */
 gx_status native_open_filter(exchange *x, const char *text, size_t len, gx_filter **out, gx_error *err);
+
+/* native_write.c: documents are written. */
+void native_put(exchange *x);
+void native_update(exchange *x);
+void native_delete(exchange *x);
+void native_write_answer(exchange *x);
+void native_write(exchange *x);
+void native_writes_answer(exchange *x);
 
 /* anserini.c */
 fault_writer anserini_fault;
@@ -54,5 +62,13 @@ void elastic_mapping(exchange *x);
 void elastic_health(exchange *x);
 void elastic_cat(exchange *x);
 void elastic_refresh(exchange *x);
+void elastic_refresh_answer(exchange *x);
+void elastic_put(exchange *x);
+void elastic_create(exchange *x);
+void elastic_update(exchange *x);
+void elastic_delete(exchange *x);
+void elastic_write_answer(exchange *x);
+void elastic_bulk(exchange *x);
+void elastic_bulk_answer(exchange *x);
 
 #endif

@@ -38,6 +38,15 @@ static const route routes[] = {
     {"POST", "/v1/{index}/count", ACCESS_READ, native_fault, native_count, native_count_answer,
      .summary = "count the documents that match; a body as that of a search"},
     {"GET", "/v1/{index}/doc/{id}", ACCESS_READ, anserini_fault, anserini_document, NULL, .summary = "a document"},
+    {"PUT", "/v1/{index}/doc/{id}", ACCESS_WRITE, native_fault, native_put, native_write_answer,
+     .summary = "add a document, or replace the one of its id"},
+    {"PATCH", "/v1/{index}/doc/{id}", ACCESS_WRITE, native_fault, native_update, native_write_answer,
+     .summary = "replace the members of a document that are given"},
+    {"DELETE", "/v1/{index}/doc/{id}", ACCESS_WRITE, native_fault, native_delete, native_write_answer,
+     .summary = "delete a document"},
+    {"POST", "/v1/{index}/docs", ACCESS_WRITE, native_fault, native_write, native_writes_answer,
+     .summary = "many operations (put, add, update, delete): an array 'operations', or one a line "
+                "(application/x-ndjson)"},
 
     {"POST", "/retrieve", ACCESS_READ, native_fault, retrieve_search, retrieve_answer, .slow = true,
      .summary = "Search-R1's: queries, topk, return_scores, of the first index"},
@@ -72,9 +81,30 @@ static const route routes[] = {
      .summary = "Elasticsearch's document, its source alone"},
     {"GET", "/{index}/_mapping", ACCESS_READ, elastic_fault, elastic_mapping, NULL,
      .summary = "Elasticsearch's mapping"},
-    {"POST", "/{index}/_refresh", ACCESS_READ, elastic_fault, elastic_refresh, NULL,
+    {"PUT", "/{index}/_doc/{id}", ACCESS_WRITE, elastic_fault, elastic_put, elastic_write_answer,
+     .summary = "Elasticsearch's index: add or replace a document"},
+    {"POST", "/{index}/_doc/{id}", ACCESS_WRITE, elastic_fault, elastic_put, elastic_write_answer,
+     .summary = "the same"},
+    {"DELETE", "/{index}/_doc/{id}", ACCESS_WRITE, elastic_fault, elastic_delete, elastic_write_answer,
+     .summary = "Elasticsearch's delete"},
+    {"POST", "/{index}/_doc", ACCESS_WRITE, elastic_fault, elastic_put, elastic_write_answer,
+     .summary = "add a document under an id that the server makes"},
+    {"PUT", "/{index}/_create/{id}", ACCESS_WRITE, elastic_fault, elastic_create, elastic_write_answer,
+     .summary = "Elasticsearch's create: add a document of a new id"},
+    {"POST", "/{index}/_create/{id}", ACCESS_WRITE, elastic_fault, elastic_create, elastic_write_answer,
+     .summary = "the same"},
+    {"POST", "/{index}/_update/{id}", ACCESS_WRITE, elastic_fault, elastic_update, elastic_write_answer,
+     .summary = "Elasticsearch's update by a document"},
+    {"POST", "/_bulk", ACCESS_WRITE, elastic_fault, elastic_bulk, elastic_bulk_answer,
+     .summary = "Elasticsearch's bulk: index, create, update, delete, of one index"},
+    {"PUT", "/_bulk", ACCESS_WRITE, elastic_fault, elastic_bulk, elastic_bulk_answer, .summary = "the same"},
+    {"POST", "/{index}/_bulk", ACCESS_WRITE, elastic_fault, elastic_bulk, elastic_bulk_answer,
+     .summary = "Elasticsearch's bulk of an index"},
+    {"PUT", "/{index}/_bulk", ACCESS_WRITE, elastic_fault, elastic_bulk, elastic_bulk_answer, .summary = "the same"},
+    {"POST", "/{index}/_refresh", ACCESS_READ, elastic_fault, elastic_refresh, elastic_refresh_answer,
      .summary = "serve the last commit from now on"},
-    {"GET", "/{index}/_refresh", ACCESS_READ, elastic_fault, elastic_refresh, NULL, .summary = "the same"},
+    {"GET", "/{index}/_refresh", ACCESS_READ, elastic_fault, elastic_refresh, elastic_refresh_answer,
+     .summary = "the same"},
     {"GET", "/{index}", ACCESS_READ, elastic_fault, elastic_index, NULL, .summary = "Elasticsearch's index"},
 };
 /* clang-format on */
@@ -115,14 +145,22 @@ static bool has_method(const route *r, const char *method)
     return strcmp(r->method, method) == 0 || (strcmp(method, "HEAD") == 0 && strcmp(r->method, "GET") == 0);
 }
 
-const route *routes_find(exchange *x, const char **allowed)
+static void add_method(char list[64], const char *method)
 {
-    const char *begin[2] = {"", ""};
-    size_t len[2] = {0, 0};
+    const size_t len = strlen(list);
+    if (!strstr(list, method))
+        snprintf(list + len, 64 - len, "%s%s", len ? ", " : "", method);
+}
+
+const route *routes_find(exchange *x, char allowed[64])
+{
+    allowed[0] = 0;
     for (size_t i = 0; i < N_ROUTES; ++i) {
+        const char *begin[2] = {"", ""};
+        size_t len[2] = {0, 0};
         if (!matches(routes[i].path, x->path, begin, len))
             continue;
-        *allowed = routes[i].method;
+        add_method(allowed, routes[i].method);
         if (!has_method(&routes[i], x->method))
             continue;
         if (len[0]) {
@@ -170,6 +208,7 @@ static void put_route(gx_text *t, const route *r)
     gx_text_add_format(t, "\"%s\":{\"summary\":",
                        strcmp(r->method, "POST") == 0     ? "post"
                        : strcmp(r->method, "PUT") == 0    ? "put"
+                       : strcmp(r->method, "PATCH") == 0  ? "patch"
                        : strcmp(r->method, "DELETE") == 0 ? "delete"
                                                           : "get");
     gx_text_add_json(t, r->summary, strlen(r->summary));

@@ -15,6 +15,7 @@
 #include "tools/serve/listen.h"
 #include "tools/serve/log.h"
 #include "tools/serve/metrics.h"
+#include "tools/serve/writes.h"
 
 /* ---- the command line ---- */
 
@@ -25,6 +26,7 @@ static void read_limits(limits *l, const cli_args *a)
         .depth = 64,
         .k = (uint32_t)cli_count(a, "max-k"),
         .queries = (uint32_t)cli_count(a, "max-queries"),
+        .ops = (uint32_t)cli_count(a, "max-documents"),
         .waiting = (uint32_t)cli_count(a, "max-waiting"),
         .jobs = (uint32_t)cli_count(a, "max-waiting"),
         .max_wait = 1e-3 * cli_number(a, "max-wait"),
@@ -110,6 +112,7 @@ static void drain(server *sv, const sigset_t *set)
     atomic_store(&sv->draining, true);
     notify_systemd("STOPPING=1");
     http_drain(sv->http);
+    writers_drain(sv->writers);
     while (http_under_way(sv->http) && serve_clock() < end) {
         const struct timespec moment = {0, 20 * 1000000};
         if (sigtimedwait(set, NULL, &moment) > 0)
@@ -133,12 +136,14 @@ static int open_parts(server *sv, const cli_args *a, uint32_t threads)
     n_workers = n_workers ? n_workers : processors() < 2 ? 2 : processors();
     if (workers_open(&sv->workers, n_workers, sv->limits.jobs, &err))
         return cli_fail_error(&err);
-    return catalog_open(&sv->catalog, sv, a, threads);
+    const int code = catalog_open(&sv->catalog, sv, a, threads);
+    return code ? code : writers_open(&sv->writers, sv, a);
 }
 
 static void close_parts(server *sv)
 {
     workers_close(sv->workers);
+    writers_close(sv->writers);
     catalog_close(sv->catalog);
     tokens_close(sv->tokens);
     log_close(sv->log);
@@ -218,6 +223,10 @@ static const cli_flag flags[] = {
      "[::1]; any other by any name"},
     {"allow-origin", 0, CLI_LIST, "ORIGIN", NULL,
      "web sites whose pages may ask the server, such as `https://search.example.org`; without it, none may"},
+    {"writable", 0, CLI_LIST, "NAME", NULL,
+     "collections that clients may write to: names, separated by commas; without it, none (see Writing)"},
+    {"commit-every", 0, CLI_NUMBER, "MS", "100",
+     "milliseconds that what clients write is gathered for one commit, at most", .max = 60000},
     {"access-log", 0, CLI_TEXT, "FILE", NULL,
      "write a JSON object for each request, a line each; `-`: to standard error. SIGHUP opens the file again"},
     {"timeout", 0, CLI_NUMBER, "MS", "10000",
@@ -232,6 +241,7 @@ static const cli_flag flags[] = {
     {"max-body", 0, CLI_BYTES, "SIZE", "64M", "bytes of a request's body", .min = 1024, .max = 4e9},
     {"max-k", 0, CLI_COUNT, "N", "10000", "results of a query, with those before its offset", .min = 1, .max = 1 << 24},
     {"max-queries", 0, CLI_COUNT, "N", "10000", "queries of a request", .min = 1, .max = 1 << 20},
+    {"max-documents", 0, CLI_COUNT, "N", "100000", "documents that a request may write", .min = 1, .max = 1 << 24},
     {"max-connections", 0, CLI_COUNT, "N", "20000", "connections at once", .min = 1, .max = 1 << 20},
     {"idle-timeout", 0, CLI_NUMBER, "S", "75", "seconds after which a connection without a request is closed", .min = 1,
      .max = 86400},
@@ -285,12 +295,23 @@ static const cli_section sections[] = {
      "`POST /retrieve` is Search-R1's.\n"
      "\n"
      "A malformed request is answered by status 400 with the line, the column and the member that is wrong."},
+    {"Writing",
+     "What clients write to the collections of `--writable` goes to one writer a collection. It gathers changes for "
+     "`--commit-every` milliseconds, commits them, and answers: what is acknowledged is on disk, and survives a crash. "
+     "With `refresh=true` it commits at once; with `refresh=true` or `wait_for` the answer comes when searches see the "
+     "commit, else that takes up to a second more. `PUT`, `PATCH` and `DELETE /v1/NAME/doc/ID` write one document; "
+     "`POST /v1/NAME/docs` takes many operations, `{\"put\": {\"id\": ...}}`, `add`, `update` and `delete`; "
+     "Elasticsearch's routes are `_doc`, `_create`, `_update` and `_bulk`. A document has `title`, `text` and the "
+     "collection's attributes; another member is refused by name. Operations fail one by one. The server holds the "
+     "collection's lock only while it writes, so that `gpuidx add --wait` works beside it. Without `--tokens`, "
+     "whoever reaches the server may write."},
     {"Tokens",
      "The file of `--tokens` is a JSON object: `{\"tokens\": [{\"name\": \"tenant7\", \"token\": \"...\", \"indexes\": "
      "[\"papers\"], \"access\": \"read\", \"filter\": \"tenant:7\"}]}`. `indexes` absent: all; `access`: `read` or "
-     "`write`; the server adds `filter` to every route, so that its owner sees only the documents that it selects. "
-     "Frequencies of terms, which scores are made of, are those of all documents. Clients send `Authorization: Bearer "
-     "TOKEN`, `ApiKey TOKEN`, or the token as password of `Basic`. TLS is left to a proxy before the server."},
+     "`write` (no filter may go with it); the server adds `filter` to every route, so that its owner sees only the "
+     "documents that it selects. Frequencies of terms, which scores are made of, are those of all documents. Clients "
+     "send `Authorization: Bearer TOKEN`, `ApiKey TOKEN`, or the token as password of `Basic`. TLS "
+     "is left to a proxy before the server."},
     {"Signals",
      "SIGTERM and SIGINT: no more connections are taken, what is under way is answered, then the server ends. SIGHUP: "
      "the file of tokens is read again, and the access log opened again."},

@@ -32,6 +32,7 @@ typedef struct limits {
     uint32_t depth;   /* of its JSON */
     uint32_t k;       /* offset and results of a query together */
     uint32_t queries; /* of a request */
+    uint32_t ops;     /* documents written by a request */
     uint32_t waiting; /* queries that wait for an answer, of an index */
     uint32_t jobs;    /* requests that wait for a worker */
     double max_wait;  /* seconds that a query is likely to wait; then it is refused */
@@ -81,8 +82,8 @@ void snapshot_release(snapshot *s);
 /* The i-th index in the order of the command line; NULL: there are fewer. */
 const char *catalog_name(const catalog *c, uint32_t i);
 
-/* Look for a later commit now, and wait until it is served. */
-void catalog_refresh(catalog *c, const char *name);
+/* Look for a later commit now, and wait until it is served. false: it cannot be, and the earlier one is served. */
+bool catalog_refresh(catalog *c, const char *name);
 
 /* A session for one thread until it is given back: on the GPU, where there is one. */
 gx_status snapshot_session(snapshot *s, gx_session **out, gx_error *err);
@@ -180,8 +181,9 @@ struct exchange {
     size_t n_plans, max_plans;
     search *searches;
     size_t n_searches, max_searches;
-    void (*job)(exchange *x); /* called by a worker in place of searches; NULL: none */
-    void *extra;              /* of the protocol; freed by free_extra */
+    void (*job)(exchange *x);  /* called by a worker in place of searches; NULL: none */
+    void (*take)(exchange *x); /* takes the exchange in place of searches, and completes it; NULL: none */
+    void *extra;               /* of the protocol; freed by free_extra */
     void (*free_extra)(void *extra);
     /* the reply */
     unsigned status;  /* of HTTP; 0: there is none yet */

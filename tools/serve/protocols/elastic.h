@@ -6,7 +6,7 @@
  *   elastic_show.c     _source and highlight of a hit
  *   elastic_docs.c     _doc, _mget
  *   elastic_info.c     /, _cat, _cluster, _mapping, HEAD
- *   elastic_write.c    _doc and _bulk of collections
+ *   elastic_write.c    _doc, _create, _update, _bulk and _refresh of collections
  *
  * Fields: an index has one field of text, called text, title, contents and _all; its attributes are fields too. */
 #ifndef GX_SERVE_PROTOCOLS_ELASTIC_H
@@ -40,7 +40,9 @@ uint32_t elastic_attribute(const gx_index *ix, const char *name, gx_attribute_in
 typedef struct source_options {
     bool none; /* no _source */
     bool id, title, text;
-    bool chosen; /* only what is set above; else all */
+    uint64_t attributes; /* bit i: attribute i */
+    bool chosen;         /* only what is set above; else all but the id */
+    const gx_index *ix;  /* set before it is read */
 } source_options;
 
 typedef struct highlight_options {

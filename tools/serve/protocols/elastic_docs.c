@@ -103,7 +103,7 @@ static bool read_index(reader *r, const json_t *value, void *to)
 static bool read_own_source(reader *r, const json_t *value, void *to)
 {
     many *m = to;
-    m->own = (source_options){0};
+    m->own = (source_options){.ix = m->x->at ? m->x->at->ix : NULL};
     return source_read(r, value, &m->own);
 }
 

@@ -126,18 +126,3 @@ void elastic_cat(exchange *x)
     x->type = json ? "application/json" : "text/plain; charset=utf-8";
     elastic_reply(x, 200);
 }
-
-/* ---- _refresh ---- */
-
-void elastic_refresh(exchange *x)
-{
-    if (!elastic_check_arguments(x, NULL) || !exchange_open_index(x, x->index))
-        return;
-    snapshot_release(x->at);
-    x->at = NULL;
-    catalog_refresh(x->sv->catalog, x->index);
-    gx_text_add_string(&x->reply, "{");
-    elastic_put_shards(&x->reply);
-    gx_text_add_string(&x->reply, "}");
-    elastic_reply(x, 200);
-}

@@ -63,7 +63,7 @@ static item *add_item(elastic *e)
     }
     item *it = &e->items[e->n++];
     *it = (item){.size = 10, .total = true};
-    it->aggs.ix = e->x->at ? e->x->at->ix : NULL;
+    it->aggs.ix = it->source.ix = e->x->at ? e->x->at->ix : NULL;
     return it;
 }
 

@@ -22,10 +22,17 @@ static bool choose(source_options *o, const char *name)
         return true;
     case 4:
         o->id = o->title = o->text = true;
+        o->attributes = UINT64_MAX;
         return true;
     default:
-        return false;
+        break;
     }
+    uint32_t i;
+    gx_error ignored;
+    if (!o->ix || gx_index_find_attribute(o->ix, name, strlen(name), &i, &ignored))
+        return false;
+    o->attributes |= UINT64_C(1) << i;
+    return true;
 }
 
 static bool read_field(reader *r, const json_t *value, void *to)
@@ -34,7 +41,9 @@ static bool read_field(reader *r, const json_t *value, void *to)
     size_t len;
     return reader_string(r, value, &name, &len) &&
            (choose(to, name) ||
-            reader_fail(r, "'%.60s' is no stored field without a pattern; there are id, title and text", name));
+            reader_fail(r,
+                        "'%.60s' is no field without a pattern; there are id, title, text and the index's attributes",
+                        name));
 }
 
 static bool read_fields(reader *r, const json_t *value, void *to)
@@ -44,14 +53,17 @@ static bool read_fields(reader *r, const json_t *value, void *to)
 
 static bool read_excluded(reader *r, const json_t *value, void *to)
 {
-    source_options *o = to, out = {0};
+    source_options *o = to, out = {.ix = o->ix};
     if (!read_fields(r, value, &out))
         return false;
-    if (!o->chosen)
+    if (!o->chosen) {
         o->id = o->title = o->text = o->chosen = true;
+        o->attributes = UINT64_MAX;
+    }
     o->id &= !out.id;
     o->title &= !out.title;
     o->text &= !out.text;
+    o->attributes &= ~out.attributes;
     return true;
 }
 
@@ -72,7 +84,8 @@ bool source_read(reader *r, const json_t *value, void *to)
 
 bool source_read_text(exchange *x, const char *text, source_options *out)
 {
-    char name[32];
+    char name[65];
+    out->ix = x->at ? x->at->ix : NULL;
     if (!text || strcmp(text, "true") == 0)
         return true;
     if (strcmp(text, "false") == 0) {
@@ -83,10 +96,33 @@ bool source_read_text(exchange *x, const char *text, source_options *out)
         const size_t len = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", len < sizeof name ? (int)len : 0, at);
         if (!choose(out, name))
-            return fault_set(&x->fault, 400, "_source: '%.60s' is no stored field", at);
+            return fault_set(&x->fault, 400, "_source: '%.60s' is no field", at);
         at = at[len] ? at + len + 1 : NULL;
     }
     return true;
+}
+
+/* ,"year":2019,... of those that are chosen. */
+static gx_status put_attributes(gx_text *t, const gx_index *ix, uint64_t docid, const source_options *o,
+                                const char *comma, gx_error *err)
+{
+    uint32_t numbers[GX_MAX_ATTRIBUTES], n = 0;
+    gx_values values = {0};
+    gx_text object = {0};
+    for (uint32_t i = 0; i < gx_index_n_attributes(ix); ++i)
+        if (!o->chosen || o->attributes >> i & 1)
+            numbers[n++] = i;
+    if (n == 0)
+        return GX_OK;
+    const gx_status st = gx_text_add_attributes(&object, ix, docid, numbers, n, &values, err);
+    if (st == GX_OK && object.len > 2) {
+        gx_text_add_string(t, comma);
+        gx_text_add(t, object.bytes + 1, object.len - 2);
+    }
+    t->failed = t->failed || object.failed;
+    free(object.bytes);
+    gx_values_free(&values);
+    return st;
 }
 
 gx_status source_write(gx_text *t, const gx_index *ix, uint64_t docid, const source_options *o, gx_error *err)
@@ -116,9 +152,12 @@ gx_status source_write(gx_text *t, const gx_index *ix, uint64_t docid, const sou
         const char *id = gx_index_doc_id(ix, docid, &len);
         gx_text_add_format(t, "%s\"id\":", comma);
         gx_text_add_json(t, id, len);
+        comma = ",";
     }
+    if (st == GX_OK || st == GX_ENOTFOUND) /* the index stores no texts */
+        st = put_attributes(t, ix, docid, o, comma, err);
     gx_text_add_string(t, "}");
-    return st == GX_ENOTFOUND ? GX_OK : st;
+    return st;
 }
 
 /* ---- highlight ---- */
