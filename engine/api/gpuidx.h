@@ -743,34 +743,26 @@ typedef struct gx_query_options {
      * terms, and finds its best 2 k + 40 documents without them. Of these it returns the best k by
      * all terms. Scores are exact, and all engines give the same answer. Nothing is promised of how
      * many of the k best are found: gx_replay tells. AND, AND-then-OR and prune = false are exact. An OR
-     * whose first pass finds fewer than k documents is searched by all its terms, as the two options
-     * below say. It is meant for the CPU engine: of a GPU's answers a thread of the host ranks the
+     * whose first pass finds fewer than k documents is searched by all its terms, as the option
+     * below says. It is meant for the CPU engine: of a GPU's answers a thread of the host ranks the
      * documents found, which takes longer than exact answers. */
     float approximate;
-    /* Two more ways to give up some of the answer of an OR for speed, on the CPU engine. They combine with each
-     * other and with approximate, whose first pass is then searched so. The engine knows upper bounds of the
-     * scores of 256 neighbouring documents (a block), and of each 8 of them.
-     *
-     * threshold_factor, from 1 (exact) to 100: once k documents are found, a block, or 8 documents of it, is left
-     * out if its bound is below this many times the k-th best score so far (1 / alpha of Mallia, Suel and
-     * Tonellotto, SIGIR 2024). There are as many results as an exact answer has.
-     *
-     * block_budget, 0 (exact) or at most 2^32 - 1: only so many blocks are searched, those with the greatest bounds;
-     * of equal ones those of smaller docids. Blocks without a document that mask and filter allow do not count. The
-     * answer is the exact best k of these blocks, so it has fewer results where they hold fewer. In a collection each
-     * part that is searched by itself has its share of the budget, by its documents, and a threshold of its own.
+    /* Another way to give up some of the answer of an OR for speed, on the CPU engine; it combines with approximate,
+     * whose first pass is then searched so. The engine knows upper bounds of the scores of 256 neighbouring documents
+     * (a block). block_budget, 0 (exact) or at most 2^32 - 1: only so many blocks are searched, those with the greatest
+     * bounds; of equal ones those of smaller docids. Blocks without a document that mask and filter allow do not count.
+     * The answer is the exact best k of these blocks, so it has fewer results where they hold fewer. In a collection
+     * each part that is searched by itself has its share of the budget, by its documents, and a threshold of its own.
      *
      * Scores are exact, and answers do not depend on threads, batches or instruction sets. Answers are exact all the
      * same on a GPU, for AND and AND-then-OR, with prune = false, GX_ALGORITHM_PMF or GX_ALGORITHM_TAAT, and where
      * map_memory does not suffice for the tables of GX_ALGORITHM_BLOCK_MAX, which searches here. */
-    double threshold_factor;
     uint64_t block_budget;
 } gx_query_options;
-#define GX_MAX_THRESHOLD_FACTOR 100
 #define GX_QUERY_OPTIONS                                                                                               \
     {                                                                                                                  \
         sizeof(gx_query_options), GX_OP_OR, 10, GX_BM25, NAN, NAN, true, false, NULL, NULL, 0, GX_ALGORITHM_AUTO, 0,   \
-            NULL, 0, 1, 0                                                                                              \
+            NULL, 0, 0                                                                                                 \
     }
 GX_API void gx_query_options_init(gx_query_options *o, size_t size);
 

@@ -22,7 +22,7 @@ extern "C" {
  * gx_index_open takes the folder's path as it takes a file's. The index equals the one that a build
  * of the live documents, in their order, would make: docids (from 0, without gaps), statistics,
  * term numbers, and so the answers of every search, to the bit (but for searches with
- * gx_query_options.threshold_factor or block_budget). It is one commit, and stays it;
+ * gx_query_options.block_budget). It is one commit, and stays it;
  * later commits change nothing in it, and the files that it uses remain until it is closed.
  * gx_index_reopen gives the last commit. gx_index_meta is that of the first part.
  *

@@ -152,11 +152,10 @@ GX_API void gx_facets_close(gx_facets *f);                                   /* 
 
 /* ---- answers that need not be exact ---- */
 
-/* Set o's approximate, threshold_factor and block_budget as a text says: a number from 0 to 1, which is
- * approximate; or, separated by commas, each at most once and in any order, "terms:X" (approximate, 0 to 1),
- * "threshold:X" (threshold_factor, 1 to GX_MAX_THRESHOLD_FACTOR) and "blocks:N" (block_budget, 1 to 2^32 - 1). What
- * the text does not name is off. GX_EUSAGE: *o is unchanged; o->size does not reach block_budget, or the error says
- * what of the text is wrong. */
+/* Set o's approximate and block_budget as a text says: a number from 0 to 1, which is approximate; or, separated by a
+ * comma, each at most once and in any order, "terms:X" (approximate, 0 to 1) and "blocks:N" (block_budget, 1 to
+ * 2^32 - 1). What the text does not name is off. GX_EUSAGE: *o is unchanged; o->size does not reach block_budget, or
+ * the error says what of the text is wrong. */
 GX_API gx_status gx_approximate_read(gx_query_options *o, const char *text, gx_error *err);
 
 #define GX_APPROXIMATE_BYTES 96u

@@ -130,7 +130,7 @@ typedef enum gx_processor { GX_PROCESSOR_CPU, GX_PROCESSOR_GPU, GX_N_PROCESSORS 
 
 /* A service holds threads that answer queries on the CPU and in batches on the GPU, and a scheduler
  * that chooses for each query. Both give the same answers, to the bit (but for queries with
- * gx_query_options.threshold_factor or block_budget, which the GPU answers exactly).
+ * gx_query_options.block_budget, which the GPU answers exactly).
  *
  *   gx_service_submit --> three queues --> threads of the CPU     --> callback or ticket
  *                                      '-> batches for the GPU   '

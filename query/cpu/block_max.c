@@ -399,7 +399,7 @@ static gx_status search_segments(gx_cpu_searcher *s, gx_cpu_block_max_state *b, 
     *done = true;
     b->max_ranges = GX_SEGMENT_RANGES;
     for (uint64_t n = FIRST_PHASE; most && st == GX_OK; n *= PHASE_GROWTH) {
-        const uint32_t bar = gx_block_max_least_sum(b, gx_block_max_bar(s, b), b->n_terms);
+        const uint32_t bar = gx_block_max_least_sum(b, s->best.threshold, b->n_terms);
         const uint32_t known = bar > b->least ? bar : b->least;
         const uint32_t rank = n < b->n_segments ? bound_of_rank(b, (uint32_t)n) : 0;
         const uint32_t least = rank > known ? rank : known;
@@ -427,7 +427,6 @@ static void count_segments(const gx_cpu_searcher *s, gx_cpu_block_max_state *b, 
         if (b->sums[i] && !gx_block_max_allowed(s, plan->mask, i))
             b->sums[i] = 0;
     }
-    b->factor = gx_plan_skips_blocks(plan) ? plan->threshold_factor : 1;
     b->least = 0;
     count_bounds(b, budget ? 1 : COUNTED);
     if (budget)

@@ -5,10 +5,9 @@
  * can be left out. Its best documents stand out from their neighbours instead: if documents that
  * share terms have neighbouring docids, few ranges of 8 documents have bounds above the threshold.
  *
- * A plan for which gx_plan_skips_blocks holds need not be answered exactly. A segment or a range is left out if its
- * bound is below the threshold times threshold_factor, once k documents are found; and only the block_budget segments
- * of the greatest bounds are searched. Documents of ranges that are not left out are scored as ever. What is found
- * depends on the plan and the index alone: initial_threshold is ignored, which differs by what else was searched.
+ * A plan for which gx_plan_skips_blocks holds need not be answered exactly: only the block_budget segments of the
+ * greatest bounds are searched. What is found depends on the plan and the index alone: initial_threshold is ignored,
+ * which differs by what else was searched.
  */
 #ifndef GX_QUERY_CPU_BLOCK_MAX_H
 #define GX_QUERY_CPU_BLOCK_MAX_H

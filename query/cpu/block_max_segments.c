@@ -57,7 +57,7 @@ static inline void add_found(const gx_cpu_block_max_state *b, uint32_t term, uin
  * lists are not added yet. */
 static void keep_segments(const gx_cpu_searcher *s, gx_cpu_block_max_state *b, bool light)
 {
-    const uint32_t least = gx_block_max_least_sum(b, gx_block_max_bar(s, b), b->n_terms);
+    const uint32_t least = gx_block_max_least_sum(b, s->best.threshold, b->n_terms);
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->n_batch; ++i) {
         const uint32_t rest = light ? b->light[b->batch[i]] : 0;
@@ -288,7 +288,7 @@ static void score_group(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_
 /* The ranges of the batch's i-th segment that may reach the threshold go to the group. */
 static void add_to_group(gx_cpu_searcher *s, gx_cpu_block_max_state *b, uint32_t i)
 {
-    const uint32_t least = gx_block_max_least_sum(b, gx_block_max_bar(s, b), b->n_terms);
+    const uint32_t least = gx_block_max_least_sum(b, s->best.threshold, b->n_terms);
     const uint32_t live = b->live[i] & b->kernels->reach(b->batch_sums[i], least);
     const uint32_t *lens = b->linear ? NULL : gx_cpu_params_lens(s->params);
     gx_range_group *g = &b->group;
@@ -312,7 +312,7 @@ static void add_to_group(gx_cpu_searcher *s, gx_cpu_block_max_state *b, uint32_t
 static void bound_batch(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan, const uint32_t *segments,
                         uint32_t n)
 {
-    const uint32_t least = gx_block_max_least_sum(b, gx_block_max_bar(s, b), b->n_terms);
+    const uint32_t least = gx_block_max_least_sum(b, s->best.threshold, b->n_terms);
     b->n_batch = 0;
     for (uint32_t i = 0; i < n; ++i) {
         const uint32_t live = plan->mask ? gx_block_max_allowed(s, plan->mask, segments[i]) : UINT32_MAX;

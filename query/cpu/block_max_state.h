@@ -41,7 +41,6 @@ struct gx_cpu_block_max_state {
     uint32_t heavy_dense, heavy_found; /* terms[0, heavy_dense) and [n_dense, heavy_found) are heavy */
     bool linear;
     double limit;         /* ns that the search may take; INFINITY: no limit */
-    double factor;        /* of the threshold, for bounds; 1: a range is left out only if it cannot reach it */
     uint32_t least;       /* units: segments with smaller bounds are out of the plan's budget */
     gx_range_term *terms; /* [max_terms] each group by falling ub, but for the rare ones */
     uint32_t *impacts;    /* [max_terms][GX_BLOCK_MAX_TFS] */
@@ -74,15 +73,6 @@ static inline uint32_t gx_block_max_least_sum(const gx_cpu_block_max_state *b, u
         return 0;
     const uint32_t units = (T - b->n_terms + b->unit - 1) / b->unit;
     return units > n ? units - n : 0;
-}
-
-/* The score that a bound must reach, below which its documents are left out. All scores are below 2^31. */
-static inline uint32_t gx_block_max_bar(const gx_cpu_searcher *s, const gx_cpu_block_max_state *b)
-{
-    if (b->factor <= 1 || s->best.n < s->best.k)
-        return s->best.threshold;
-    const double bar = s->best.threshold * b->factor;
-    return bar < INT32_MAX ? (uint32_t)bar : INT32_MAX;
 }
 
 static inline uint8_t gx_block_max_bound(const gx_range_term *t, uint32_t i, uint32_t tf)

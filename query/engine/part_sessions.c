@@ -108,7 +108,6 @@ static void search_as(gx_plan *plan, const gx_plan *whole, const gx_parts *parts
     plan->prune = plan->prune && whole->prune; /* bounds may not suit a part: gx_plan_bind */
     plan->algorithm = whole->algorithm;
     plan->recursion = whole->recursion;
-    plan->threshold_factor = whole->threshold_factor;
     plan->block_budget = share_of_budget(whole->block_budget, parts, p);
 }
 

@@ -89,8 +89,6 @@ static uint32_t write_key(const gx_plan *p, uint32_t *words)
     words[n++] = (uint32_t)p->op;
     words[n++] = p->op == GX_OP_AND_OR || p->approximate > 0 || gx_plan_skips_blocks(p) ? p->k : 0;
     words[n++] = bits_of(p->approximate);
-    memcpy(words + n, &p->threshold_factor, sizeof p->threshold_factor);
-    n += sizeof p->threshold_factor / sizeof *words;
     words[n++] = p->block_budget;
     words[n++] = bits_of(p->norm.c0);
     words[n++] = bits_of(p->norm.c1);

@@ -18,16 +18,13 @@
 
 bool gx_query_options_are_exact(const gx_query_options *opt)
 {
-    return !(opt->approximate > 0) && !(opt->threshold_factor > 1) && opt->block_budget == 0;
+    return !(opt->approximate > 0) && opt->block_budget == 0;
 }
 
 gx_status gx_approximate_check(const gx_query_options *opt, gx_error *err)
 {
     if (!(opt->approximate >= 0 && opt->approximate <= 1))
         return gx_fail(err, GX_EUSAGE, "approximate is %g; it must lie between 0 and 1", (double)opt->approximate);
-    if (!(opt->threshold_factor >= 1 && opt->threshold_factor <= GX_MAX_THRESHOLD_FACTOR))
-        return gx_fail(err, GX_EUSAGE, "the threshold's factor is %g; it must lie between 1 and %d",
-                       opt->threshold_factor, GX_MAX_THRESHOLD_FACTOR);
     if (opt->block_budget > UINT32_MAX)
         return gx_fail(err, GX_EUSAGE, "the budget is %llu blocks; it must be at most %u",
                        (unsigned long long)opt->block_budget, UINT32_MAX);
@@ -39,8 +36,8 @@ static const struct dial {
     const char *name;
     double least, most;
     bool whole;
-} dials[] = {{"terms", 0, 1, false}, {"threshold", 1, GX_MAX_THRESHOLD_FACTOR, false}, {"blocks", 1, UINT32_MAX, true}};
-enum { TERMS, THRESHOLD, BLOCKS, N_DIALS };
+} dials[] = {{"terms", 0, 1, false}, {"blocks", 1, UINT32_MAX, true}};
+enum { TERMS, BLOCKS, N_DIALS };
 
 /* Read text[0, len) as a value of the dial. */
 static gx_status read_value(double *value, const struct dial *d, const char *text, size_t len, gx_error *err)
@@ -76,15 +73,16 @@ static gx_status read_dial(double *values, bool *given, const char *text, size_t
             return gx_fail(err, GX_EUSAGE, "%s has no value; write %s:X", dials[i].name, dials[i].name);
         return read_value(&values[i], &dials[i], colon + 1, len - name_len - 1, err);
     }
+    if (name_len == strlen("threshold") && memcmp(text, "threshold", name_len) == 0)
+        return gx_fail(err, GX_EUSAGE, "there is no threshold any more: terms:X or blocks:N give up less for more speed");
     return gx_fail(err, GX_EUSAGE,
-                   "there is no '%.*s'; it is a number from 0 to 1, or terms:X, threshold:X and "
-                   "blocks:N with commas between",
+                   "there is no '%.*s'; it is a number from 0 to 1, or terms:X and blocks:N with a comma between",
                    name_len < 80 ? (int)name_len : 80, text);
 }
 
 gx_status gx_approximate_read(gx_query_options *o, const char *text, gx_error *err)
 {
-    double values[N_DIALS] = {0, 1, 0};
+    double values[N_DIALS] = {0};
     bool given[N_DIALS] = {false};
     gx_status st = gx_sized_check(o->size, GX_SIZE_THROUGH(gx_query_options, block_budget), "gx_query_options", err);
     if (st == GX_OK && *text && strchr("0123456789.+-", *text))
@@ -97,7 +95,6 @@ gx_status gx_approximate_read(gx_query_options *o, const char *text, gx_error *e
     if (st != GX_OK)
         return st;
     o->approximate = (float)values[TERMS];
-    o->threshold_factor = values[THRESHOLD];
     o->block_budget = (uint64_t)values[BLOCKS];
     return GX_OK;
 }
@@ -105,11 +102,9 @@ gx_status gx_approximate_read(gx_query_options *o, const char *text, gx_error *e
 void gx_approximate_write(const gx_query_options *o, char *text)
 {
     size_t n = 0;
-    const bool others = o->threshold_factor > 1 || o->block_budget;
-    if (o->approximate > 0 || !others)
-        n += (size_t)gx_print(text, GX_APPROXIMATE_BYTES, "%s%g", others ? "terms:" : "", (double)o->approximate);
-    if (o->threshold_factor > 1)
-        n += (size_t)gx_print(text + n, GX_APPROXIMATE_BYTES - n, "%sthreshold:%g", n ? "," : "", o->threshold_factor);
+    if (o->approximate > 0 || !o->block_budget)
+        n += (size_t)gx_print(text, GX_APPROXIMATE_BYTES, "%s%g", o->block_budget ? "terms:" : "",
+                              (double)o->approximate);
     if (o->block_budget)
         gx_print(text + n, GX_APPROXIMATE_BYTES - n, "%sblocks:%llu", n ? "," : "",
                  (unsigned long long)o->block_budget);

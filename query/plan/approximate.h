@@ -1,5 +1,5 @@
-/* approximate.h: answers that need not be exact, in less time (gx_query_options.approximate; its threshold_factor
- * and block_budget are those of cpu/block_max.h).
+/* approximate.h: answers that need not be exact, in less time (gx_query_options.approximate; its
+ * block_budget is that of cpu/block_max.h).
  *
  *   plan --the terms that weigh most--> first pass --its 2 k + 40 best, exactly--> candidates
  *   candidates + the impacts of the terms left out --> exact scores --> the k best
@@ -26,7 +26,7 @@
 
 /* Whether the options ask for exact answers; they are full-sized. */
 bool gx_query_options_are_exact(const gx_query_options *opt);
-/* GX_EUSAGE: approximate, threshold_factor or block_budget is out of its range. */
+/* GX_EUSAGE: approximate or block_budget is out of its range. */
 gx_status gx_approximate_check(const gx_query_options *opt, gx_error *err);
 
 /* A plan's terms, divided. Both parts are plans of the same index or collection, with the scale of

@@ -53,7 +53,7 @@ static const gx_search_option options[N_OPTIONS] = {
     [ALGORITHM] = {"algorithm", GX_OPTION_CHOICE, GX_ALGORITHM_WORDS, 0, 0,
                    "how the results are found; they are always the same"},
     [APPROXIMATE] = {"approximate", GX_OPTION_TEXT, NULL, 0, 0,
-                     "give up exactness for speed: terms:X, threshold:X and blocks:N with commas between; 0: exact"},
+                     "give up exactness for speed: terms:X and blocks:N with a comma between; 0: exact"},
 };
 
 const gx_search_option *gx_search_options(size_t *n)

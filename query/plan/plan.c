@@ -249,7 +249,6 @@ static gx_plan empty_plan(const gx_index *ix, const gx_query_options *opt)
                      .recursion = opt->recursion,
                      .mask = opt->mask,
                      .approximate = opt->op == GX_OP_OR ? opt->approximate : 0,
-                     .threshold_factor = by_blocks ? opt->threshold_factor : 1,
                      .block_budget = by_blocks ? (uint32_t)opt->block_budget : 0,
                      .cancel = opt->cancel,
                      .user = opt->user};

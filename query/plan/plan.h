@@ -57,10 +57,7 @@ typedef struct gx_plan {
     /* Of an OR: the share of its terms' weight that the first of two passes may leave out
      * (approximate.h); 0: the answer is exact. */
     float approximate;
-    /* Of an OR with prune, by bounds of ranges (cpu/block_max.h): gx_query_options has them. At most 1, and 0: the
-     * answer is exact. */
-    double threshold_factor;
-    uint32_t block_budget;
+    uint32_t block_budget; /* of an OR with prune, by bounds of ranges (cpu/block_max.h): gx_query_options has it */
     uint32_t n_left_out; /* of a first pass: terms that it leaves out */
     uint32_t base;       /* gx_session_run adds it to the docids of the answer's keys; base + n_docs <= 2^32 - 1 */
     const gx_mask *mask; /* the documents that may be returned; NULL: all */
@@ -83,11 +80,11 @@ typedef struct gx_plan {
     void *user;
 } gx_plan;
 
-/* Whether the CPU engine is to answer the plan by a greater threshold, or of some blocks alone. A plan that is to be
+/* Whether the CPU engine is to answer the plan of some blocks alone. A plan that is to be
  * filled is not: what blocks that are left out have would be given a score of 0. */
 static inline bool gx_plan_skips_blocks(const gx_plan *plan)
 {
-    return plan->prune && !plan->fill && (plan->threshold_factor > 1 || plan->block_budget);
+    return plan->prune && !plan->fill && plan->block_budget;
 }
 
 struct gx_index;

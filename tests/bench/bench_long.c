@@ -433,7 +433,6 @@ static void set_approximate(bench *b, const char *text)
         die("--approximate", &err);
     for (uint32_t q = 0; q < b->n; ++q) {
         b->plans[q].approximate = o.approximate;
-        b->plans[q].threshold_factor = o.threshold_factor;
         b->plans[q].block_budget = (uint32_t)o.block_budget;
     }
 }

@@ -502,22 +502,22 @@ exit 0
 END
 }
 
-@test ".approximate takes a share of the terms, or what it says of terms, threshold and blocks" {
+@test ".approximate takes a share of the terms, or what it says of terms and blocks" {
     talk "$TINY" <<'END'
 see gpuidx>
 type .approximate
 see 0
 see gpuidx>
-type .approximate blocks:7,threshold:1.5
+type .approximate blocks:7,terms:0.5
 see gpuidx>
 type .approximate
-see threshold:1.5,blocks:7
+see terms:0.5,blocks:7
 see gpuidx>
 type .approximate blocks:0
 see .approximate: blocks: 0 does not lie between 1 and 4294967295
 see gpuidx>
 type .settings
-see .approximate threshold:1.5,blocks:7
+see .approximate terms:0.5,blocks:7
 see gpuidx>
 keys C-d
 exit 0
@@ -652,5 +652,5 @@ END
         grep -Eq "(^| )wordnumber$n( |$)" shown
     done
     ! sed -n '/^\.help/,/running query/p' shown | grep -E '.{61}'
-    grep -q '^ *terms:X,threshold:X,blocks:N$\|, or *$\|or terms:X,threshold:X,blocks:N$' shown
+    grep -q '^ *terms:X,blocks:N$\|, or *$\|or terms:X,blocks:N$' shown
 }

@@ -439,7 +439,7 @@ EOF
     for i in 0 1 2; do "$GPUIDX" build -qf vectors $i.jsonl -o $i.gx; done
     "$GPUIDX" collect -q 0.gx 1.gx 2.gx -o c
     ask replay -q --engine=cpu --join=never c s.queries.jsonl --run=all.run
-    for dial in blocks:3 threshold:20 terms:0.5; do
+    for dial in blocks:3 terms:0.5; do
         ask replay -q --engine=cpu --join=never c s.queries.jsonl --approximate=$dial --run=some.run --force \
             --verify --report=r.json
         exits 0
@@ -512,12 +512,12 @@ EOF
     says '0.25'
 }
 
-@test "a greater threshold and a budget of blocks give up some of the answer, alone and together" {
+@test "a share of terms and a budget of blocks give up some of the answer, alone and together" {
     "$GPUIDX" generate -q --shape=splade --documents=20000 --queries=50 --format=vectors --seed=5 -o s
     "$GPUIDX" build -qf vectors s.jsonl -o s.gx
     "$GPUIDX" replay -q --engine=cpu s.gx s.queries.jsonl -k 20000 --run=all.run
     "$GPUIDX" replay -q --engine=cpu s.gx s.queries.jsonl --run=exact.run
-    for x in threshold:1.3 blocks:20 threshold:1.1,blocks:40 terms:0.3,threshold:1.2,blocks:40; do
+    for x in terms:0.3 blocks:20 terms:0.3,blocks:40; do
         ask replay --engine=cpu s.gx s.queries.jsonl --approximate=$x --verify --report=r.json --run=a.run --force
         exits 0
         says "approximate $x"
@@ -527,8 +527,7 @@ import json, sys
 r = json.load(open("r.json"))
 x = dict(y.split(":") for y in sys.argv[1].split(","))
 o, v = r["options"], r["verify"]
-assert (o["approximate"], o["threshold_factor"], o["block_budget"]) == (
-    float(x.get("terms", 0)), float(x.get("threshold", 1)), int(x.get("blocks", 0))), o
+assert (o["approximate"] or 0, o["block_budget"]) == (float(x.get("terms", 0)), int(x.get("blocks", 0))), o
 assert v["queries"] == 50 and v["exhaustive_differs"] == 0 and 0.1 < v["recall"] < 1, v
 EOF
         # every score is the exact search's
@@ -541,7 +540,7 @@ EOF
         exits 0
         cmp a.run b.run
     done
-    for x in threshold:1 blocks:79 threshold:1,blocks:1000000000; do
+    for x in terms:0 blocks:79 blocks:1000000000; do
         ask replay -q --engine=cpu s.gx s.queries.jsonl --approximate=$x --run=a.run --force
         exits 0
         cmp exact.run a.run
@@ -557,7 +556,7 @@ for i, some in (1, documents[:8000]), (2, documents[8000:]):
 EOF
     for i in 1 2; do "$GPUIDX" build -qf vectors $i.jsonl -o $i.gx; done
     "$GPUIDX" collect -q 1.gx 2.gx -o parts
-    for x in threshold:1.3 blocks:20 terms:0.3,threshold:1.2,blocks:40; do
+    for x in terms:0.3 blocks:20 terms:0.3,blocks:40; do
         for t in 1 3; do
             ask replay -q --engine=cpu --join=never parts s.queries.jsonl --approximate=$x --threads=$t --batch=5 \
                 --run=$t.run --force
@@ -573,7 +572,7 @@ EOF
 @test "what --approximate does not know is named" {
     "$GPUIDX" generate -q --shape=splade --documents=300 --queries=5 --format=vectors -o s
     "$GPUIDX" build -qf vectors s.jsonl -o s.gx
-    for x in '' x alpha:2 threshold threshold:0 threshold:nan threshold:1e9 blocks:0 blocks:-1 blocks:1.5 blocks:1e10 \
+    for x in '' x alpha:2 threshold threshold:1.2 blocks:0 blocks:-1 blocks:1.5 blocks:1e10 \
         terms:2 nan inf 0.5,0.5 blocks:1,blocks:2; do
         ask query --engine=cpu s.gx --approximate="$x" x
         exits 2

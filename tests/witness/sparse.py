@@ -35,12 +35,9 @@ import bmp_index
 
 ALL = str(2**64 - 1)
 SETTINGS = (["terms:%g" % x for x in (0.2, 0.3, 0.35, 0.4, 0.45, 0.5)] +
-            ["threshold:%g" % x for x in (1.05, 1.1, 1.15, 1.2, 1.3)] +
             ["blocks:%d" % n for n in (40, 60, 80, 120, 160)] +
-            ["terms:0.3,threshold:%g" % x for x in (1.1, 1.2, 1.3, 1.4, 1.5)] +
-            ["terms:0.4,threshold:%g" % x for x in (1.2, 1.3, 1.4)] +
-            ["terms:0.3,threshold:1.2,blocks:%d" % n for n in (60, 120)])
-DEEP_SETTINGS = "terms:0.2 threshold:1.1 threshold:1.2 threshold:1.3 blocks:80 blocks:120 blocks:160".split()
+            ["terms:%g,blocks:%d" % (x, n) for x in (0.3, 0.4) for n in (60, 80, 120)])
+DEEP_SETTINGS = "terms:0.2 blocks:80 blocks:120 blocks:160".split()
 BMP_SETTINGS = "0.9,1 0.8,1 0.7,1 1,0.6 0.8,0.6 0.7,0.4"  # alpha, beta
 SEISMIC_SETTINGS = (3, 0.9), (4, 0.9), (5, 0.9), (5, 0.8), (8, 0.9), (10, 0.9), (10, 0.7), (20, 0.8)  # cut, heap
 

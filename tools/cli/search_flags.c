@@ -33,7 +33,7 @@ gx_query_options cli_query_options(const cli_args *a)
 
 bool cli_skips_blocks(const gx_query_options *o)
 {
-    return o->threshold_factor > 1 || o->block_budget;
+    return o->block_budget > 0;
 }
 
 int cli_add_approximate(gx_query_options *o, const cli_args *a)
@@ -43,7 +43,7 @@ int cli_add_approximate(gx_query_options *o, const cli_args *a)
     if (gx_approximate_read(o, text, &err))
         return cli_usage(a, "--approximate=%s: %s", text, err.text);
     if (cli_skips_blocks(o) && strcmp(cli_text(a, "engine"), "hybrid") == 0)
-        return cli_usage(a, "--approximate=%s: threshold and blocks are of the CPU engine; leave out --engine=hybrid",
+        return cli_usage(a, "--approximate=%s: blocks are of the CPU engine; leave out --engine=hybrid",
                          text);
     return 0;
 }
@@ -52,9 +52,8 @@ void cli_settle_approximate(gx_query_options *o, const gx_engine *en)
 {
     if (!cli_skips_blocks(o) || gx_engine_get_kind(en) != GX_ENGINE_GPU)
         return;
-    o->threshold_factor = 1;
     o->block_budget = 0;
-    cli_note("threshold and blocks of --approximate are of the CPU engine (--engine=cpu); the GPU %s",
+    cli_note("blocks of --approximate are of the CPU engine (--engine=cpu); the GPU %s",
              o->approximate > 0 ? "leaves out terms alone" : "answers exactly");
 }
 

@@ -132,16 +132,15 @@
     {"recursion", 0, CLI_COUNT, "N", "0", \
      "levels of recursion of Parallel Merge Find; they pay above 5 M integers", .max = GX_MAX_RECURSION}, \
     {"approximate", 0, CLI_TEXT, "X", "0", \
-     "give up some of the answer of `--op=or` for speed: `terms:X`, `threshold:X`, `blocks:N`, or several of them " \
-     "with commas between; a number alone is `terms`; 0: exact. `terms:0.3`: terms that weigh least are left out " \
+     "give up some of the answer of `--op=or` for speed: `terms:X`, `blocks:N`, or both with a comma between; a " \
+     "number alone is `terms`; 0: exact. `terms:0.3`: terms that weigh least are left out " \
      "of a first search, as many as have at most this share (0 to 1) of the query's weight; its best `2 k + 40` " \
-     "documents are then ranked by all terms. `threshold:1.2`: once `k` documents are found, groups of documents " \
-     "are left out whose upper bound is below 1.2 times (1 to 100) the `k`-th best score so far. `blocks:50`: only " \
+     "documents are then ranked by all terms. `blocks:50`: only " \
      "the 50 blocks of 256 neighbouring documents with the greatest upper bounds are searched, so that the time " \
-     "has a limit. For 10 results `terms` saves most, with or without the others; for 1,000 `blocks` does. Scores " \
+     "has a limit. For 10 results `terms` saves most, with or without `blocks`; for 1,000 `blocks` does. Scores " \
      "are exact; which documents are found is not promised: `gpuidx replay --verify` tells the recall. It is for " \
      "long queries, of 6 weights or 16 words and more: shorter ones are answered exactly in less time. " \
-     "`threshold` and `blocks` mean nothing with an `--algorithm` other than `auto` and `block-max`. Use it on the " \
+     "`blocks` means nothing with an `--algorithm` other than `auto` and `block-max`. Use it on the " \
      "CPU; a GPU is faster with exact answers, and knows `terms` alone"}, \
     {"engine", 0, CLI_CHOICE, CLI_SEARCH_ENGINES, "auto", \
      "where to search; `auto` takes a GPU where one can be used that has room for the index, if need be without its " \

@@ -57,12 +57,12 @@ static json_t *options_json(const replay_facts *f)
     gx_preset_parameters(opt->query.preset, &k1, &b);
     const bool open = replay_is_open_loop(opt), random = opt->arrivals == GX_ARRIVALS_POISSON;
     return json_pack(
-        "{s:s, s:s, s:I, s:o, s:o, s:b, s:s, s:i, s:o, s:o, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:I, s:o, s:o, s:o, s:o,"
+        "{s:s, s:s, s:I, s:o, s:o, s:b, s:s, s:i, s:o, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:I, s:o, s:o, s:o, s:o,"
         " s:o}",
         "op", cli_text(f->a, "op"), "scorer", gx_preset_name(opt->query.preset), "k", (json_int_t)opt->query.k, "k1",
         parameter(opt->query.k1, k1), "b", parameter(opt->query.b, b), "prune", opt->query.prune, "algorithm",
         cli_text(f->a, "algorithm"), "recursion", (int)opt->query.recursion, "approximate",
-        parameter(opt->query.approximate, 0), "threshold_factor", real(opt->query.threshold_factor), "block_budget",
+        parameter(opt->query.approximate, 0), "block_budget",
         (json_int_t)opt->query.block_budget, "pair_thresholds", (json_int_t)cli_count(f->a, "pair-thresholds"),
         "linger", (json_int_t)cli_count(f->a, "linger"), "result_cache", (json_int_t)cli_count(f->a, "result-cache"),
         "batch", (int)f->r->batch, "threads", (int)opt->threads, "runs", (int)opt->runs, "warmup",

@@ -344,7 +344,7 @@ static const struct command {
     {".rm3", "DOCS,TERMS,WEIGHT|on|off", "expand queries by terms of their best documents", set_rm3},
     {".prune", "on|off", "skip postings that cannot change the answer", set_prune},
     {".algorithm", CLI_ALGORITHMS, "how the answer is found", set_algorithm},
-    {".approximate", "X", "give up some of the answer for speed: 0 (exact) to 1, or terms:X,threshold:X,blocks:N",
+    {".approximate", "X", "give up some of the answer for speed: 0 (exact) to 1, or terms:X,blocks:N",
      set_approximate},
     {".engine", CLI_ENGINES, "where to search", set_engine},
     {".format", OUT_FORMATS, "how results are printed", set_format},

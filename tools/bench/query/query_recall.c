@@ -10,9 +10,9 @@
 #include "tools/bench/query_draw.h"
 #include "tools/cli/cli.h"
 
-/* Terms that are left out; on the CPU also greater thresholds, budgets of blocks (in percent of all), and terms left
- * out with greater thresholds. The first point of an engine is the exact answer. */
-typedef enum series { TERMS, THRESHOLD, BLOCKS, BOTH, N_SERIES } series;
+/* Terms that are left out; on the CPU also budgets of blocks (in percent of all), and both. The first point of an
+ * engine is the exact answer. */
+typedef enum series { TERMS, BLOCKS, BOTH, N_SERIES } series;
 #define MOST_VALUES 13
 #define MOST_POINTS (1 + N_SERIES * MOST_VALUES) /* of an engine */
 #define TERMS_OF_BOTH .3f
@@ -23,9 +23,8 @@ static const struct {
     double values[MOST_VALUES];
 } all_series[N_SERIES] = {
     {"terms", 13, {.05, .1, .15, .2, .25, .3, .35, .4, .45, .5, .6, .7, .8}},
-    {"threshold", 9, {1.02, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.4, 1.5}},
     {"blocks", 9, {30, 20, 15, 12, 10, 8, 6, 4, 2}},
-    {"terms:0.3 and threshold", 7, {1.05, 1.1, 1.2, 1.3, 1.4, 1.5, 1.7}},
+    {"terms:0.3 and blocks", 7, {20, 15, 12, 10, 8, 6, 4}},
 };
 
 /* A setting on an engine. */
@@ -54,10 +53,8 @@ static gx_query_options setting(const query_bench *b, series of, double value)
     gx_query_options o = GX_QUERY_OPTIONS;
     if (of == TERMS)
         o.approximate = (float)value;
-    else if (of == BLOCKS)
-        o.block_budget = (uint64_t)(value / 100 * (double)gx_index_n_docs(b->ix) / BLOCK) + 1;
     else
-        o.threshold_factor = value;
+        o.block_budget = (uint64_t)(value / 100 * (double)gx_index_n_docs(b->ix) / BLOCK) + 1;
     if (of == BOTH)
         o.approximate = TERMS_OF_BOTH;
     return o;
@@ -71,7 +68,6 @@ static gx_status measure(query_bench *b, const query_engine *e, uint32_t batch, 
     cli_note("%s, approximate %s", e->name, text);
     for (uint32_t q = 0; q < b->n; ++q) {
         e->plans[q].approximate = p->options.approximate;
-        e->plans[q].threshold_factor = p->options.threshold_factor;
         e->plans[q].block_budget = (uint32_t)p->options.block_budget;
     }
     const gx_status st = query_measure(b, e, GX_ALGORITHM_AUTO, 0, batch, &p->row, err);
@@ -128,9 +124,8 @@ static int print_json(const query_bench *b, const recall_point *points, uint32_t
         const recall_point *p = &points[i];
         json_array_append_new(
             list,
-            json_pack("{s:s, s:i, s:f, s:f, s:I, s:f, s:f, s:{s:o, s:o, s:o}}", "engine", p->row.engine->name, "batch",
-                      (int)p->row.batch, "approximate", (double)p->options.approximate, "threshold_factor",
-                      p->options.threshold_factor, "block_budget", (json_int_t)p->options.block_budget, "recall",
+            json_pack("{s:s, s:i, s:f, s:I, s:f, s:f, s:{s:o, s:o, s:o}}", "engine", p->row.engine->name, "batch",
+                      (int)p->row.batch, "approximate", (double)p->options.approximate, "block_budget", (json_int_t)p->options.block_budget, "recall",
                       p->recall, "queries_per_second", speed(b, p), "latency_us", "mean", bench_json(p->row.mean * 1e6),
                       "p50", bench_json(p->row.percentiles[0] * 1e6), "p99", bench_json(p->row.percentiles[3] * 1e6)));
     }
@@ -151,9 +146,7 @@ static void plot_data(FILE *f, const query_bench *b, const recall_point *points,
         if (p->row.engine != e || (p->of != of && p != exact_of(points, p)))
             continue;
         fprintf(f, "%.5f %.1f %g\n", p->recall, speed(b, p),
-                of == TERMS    ? p->options.approximate
-                : of == BLOCKS ? p->options.block_budget
-                               : p->options.threshold_factor);
+                of == TERMS ? p->options.approximate : (double)p->options.block_budget);
     }
     fputs("END\n", f);
 }

@@ -236,17 +236,17 @@ def test_answers_that_need_not_be_exact(tmp_path):
     with gpuidx.open(tmp_path / "v.gx", engine="cpu") as ix:
         exact, every = ix.search(queries, 10), ix.search(queries, 3000)
         scores = [dict(zip(every.docids[i].tolist(), every.scores[i].tolist())) for i in range(30)]
-        for approximate in (0.5, "0.5", "terms:0.5", "threshold:2", "blocks:2", "terms:0.2,threshold:1.1,blocks:8"):
+        for approximate in (0.5, "0.5", "terms:0.5", "blocks:2", "terms:0.2,blocks:8"):
             found = ix.search(queries, 10, approximate=approximate)
             assert found.scores.sum() < exact.scores.sum()
             assert all(scores[i][d] == s for i in range(30)
                        for d, s in zip(found.docids[i].tolist(), found.scores[i].tolist()) if s)
             again = ix.search(queries, 10, approximate=approximate, threads=3, batch=4)
             assert (again.docids == found.docids).all() and (again.scores == found.scores).all()
-        for approximate in (0, "0", "threshold:1", "blocks:4000", "threshold:1,blocks:16"):
+        for approximate in (0, "0", "blocks:4000", "terms:0,blocks:16"):
             found = ix.search(queries, 10, approximate=approximate)
             assert (found.docids == exact.docids).all() and (found.scores == exact.scores).all()
-        for approximate, words in (("threshold:0", "between 1"), ("blocks:0", "between 1"), ("alpha:1", "alpha"),
+        for approximate, words in (("threshold:1.2", "no threshold any more"), ("blocks:0", "between 1"), ("alpha:1", "alpha"),
                                    ("blocks:2,blocks:3", "twice"), ("", "there is no"), (1.5, "between 0")):
             with pytest.raises(gpuidx.UsageError, match=words):
                 ix.search(queries, 10, approximate=approximate)

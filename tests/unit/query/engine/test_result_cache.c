@@ -99,7 +99,6 @@ static void one_case(gen_rng *rng, gx_session *with, gx_session *without, gx_mas
     opt.b = gen_below(rng, 4) ? NAN : 0;
     opt.prune = gen_below(rng, 8) > 0;
     opt.approximate = gen_below(rng, 3) ? 0 : 0.2f + 0.2f * (float)gen_below(rng, 2);
-    opt.threshold_factor = gen_below(rng, 3) ? 1 : 1.2 + 0.3 * gen_below(rng, 2);
     opt.block_budget = gen_below(rng, 3) ? 0 : 1 + gen_below(rng, 3);
     for (uint32_t i = 0; i < n; ++i) {
         texts[i][0] = 0;

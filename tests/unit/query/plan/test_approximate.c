@@ -414,68 +414,6 @@ static void are_equal(const answers *a, const answers *b, uint32_t k)
     }
 }
 
-/* Whether the answer to query q has the scores of all, as many results as the exact one, and every document that
- * reaches `factor` times the last of them. Returns whether a result of the exact answer is missing. */
-static bool check_near(const answers *a, const answers *exact, uint32_t q, uint32_t k, const double *all, double factor)
-{
-    const uint32_t *docids = a->docids + (size_t)q * k;
-    const double *scores = a->scores + (size_t)q * k, *best = exact->scores + (size_t)q * k;
-    static bool found[MANY_DOCS];
-    const uint32_t n = a->n[q];
-    assert_int_equal(n, exact->n[q]);
-    memset(found, 0, sizeof found);
-    for (uint32_t j = 0; j < n; ++j) {
-        assert_true(scores[j] == all[docids[j]] && !found[docids[j]]);
-        assert_true(j == 0 || scores[j] < scores[j - 1] || (scores[j] == scores[j - 1] && docids[j] > docids[j - 1]));
-        found[docids[j]] = true;
-    }
-    for (uint32_t d = 0; d < c->n_docs; ++d)
-        assert_true(found[d] || (n < k ? all[d] == 0 : all[d] <= factor * scores[n - 1]));
-    return n && scores[n - 1] < best[n - 1];
-}
-
-static void greater_thresholds_lose_only_what_they_may(void **state)
-{
-    (void)state;
-    cpu_session x = open_cpu_session(), y = open_cpu_session();
-    static batch b;
-    static answers exact, near, again;
-    static uint32_t all[MANY_DOCS];
-    static double scores[MANY_DOCS];
-    gx_error err = {0};
-    uint32_t n_lost = 0;
-    gen_rng r = {env_uint("GX_TEST_SEED", 11) + 2};
-    for (uint32_t i = 0; i < env_uint("GX_TEST_CASES", 60); ++i) {
-        gx_query_options opt = make_options(&r);
-        opt.prune = true;
-        opt.approximate = 0;
-        opt.block_budget = 0;
-        make_batch(&b, &r);
-        search_batch(&x, &b, &opt, &exact);
-        opt.threshold_factor = 1 + gen_below(&r, 30) / 10.0;
-        search_batch(&x, &b, &opt, &near);
-        for (uint32_t q = 0; q < N_BATCH; ++q) {
-            gx_plan plan;
-            if (gx_engine_plan(&plan, x.en, &b.queries[q], &opt, &err) != GX_OK)
-                fail_msg("%s", err.text);
-            memset(all, 0, sizeof all);
-            add_impacts(&plan, NULL, all);
-            for (uint32_t d = 0; d < c->n_docs; ++d)
-                scores[d] = ldexp((double)all[d], -plan.exponent);
-            n_lost += check_near(&near, &exact, q, opt.k, scores, opt.threshold_factor);
-            search_some(&y, &b, N_BATCH - 1 - q, N_BATCH - q, &opt, &again); /* one by one, in another order */
-            gx_plan_free(&plan);
-        }
-        are_equal(&near, &again, opt.k);
-        opt.threshold_factor = 1;
-        search_batch(&x, &b, &opt, &near);
-        are_equal(&near, &exact, opt.k);
-    }
-    assert_true(n_lost > 0);
-    close_cpu_session(&x);
-    close_cpu_session(&y);
-}
-
 /* The more blocks, the greater each score of the answer; with all blocks it is exact. */
 static void more_blocks_find_no_less(void **state)
 {
@@ -531,7 +469,6 @@ static void other_searches_skip_no_blocks(void **state)
         opt.algorithm = i % 4 == 3 ? GX_ALGORITHM_TAAT : GX_ALGORITHM_AUTO;
         make_batch(&b, &r);
         search_batch(&x, &b, &opt, &exact);
-        opt.threshold_factor = 2;
         opt.block_budget = 1;
         search_batch(&x, &b, &opt, &other);
         are_equal(&other, &exact, opt.k);
@@ -557,27 +494,23 @@ static void bad_options_are_refused(void **state)
     cpu_session x = open_cpu_session();
     static batch b;
     gen_rng r = {6};
-    const double bad[] = {-0.01, 1.01, NAN, INFINITY, -INFINITY, 1e9},
-                 bad_factors[] = {0, -1, .999, NAN, INFINITY, 1e9};
+    const double bad[] = {-0.01, 1.01, NAN, INFINITY, -INFINITY, 1e9};
     make_batch(&b, &r);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         gx_query_options opt = GX_QUERY_OPTIONS;
         opt.approximate = (float)bad[i];
         refuse(&x, &b, &opt, "between 0 and 1");
-        opt.approximate = 0;
-        opt.threshold_factor = bad_factors[i];
-        refuse(&x, &b, &opt, "between 1 and 100");
     }
     gx_query_options opt = GX_QUERY_OPTIONS;
     opt.block_budget = UINT32_MAX + UINT64_C(1);
     refuse(&x, &b, &opt, "at most 4294967295");
-    /* a program that was built before there were factors and budgets */
+    /* a program that was built before there were budgets */
     static answers exact, old;
     opt = (gx_query_options)GX_QUERY_OPTIONS;
     search_batch(&x, &b, &opt, &exact);
-    memset((char *)&opt + offsetof(gx_query_options, threshold_factor), 0xff,
-           sizeof opt - offsetof(gx_query_options, threshold_factor));
-    opt.size = offsetof(gx_query_options, threshold_factor);
+    memset((char *)&opt + offsetof(gx_query_options, block_budget), 0xff,
+           sizeof opt - offsetof(gx_query_options, block_budget));
+    opt.size = offsetof(gx_query_options, block_budget);
     search_batch(&x, &b, &opt, &old);
     are_equal(&old, &exact, opt.k);
     close_cpu_session(&x);
@@ -642,7 +575,6 @@ int main(void)
                                        cmocka_unit_test(other_searches_skip_no_blocks),
                                        cmocka_unit_test(bad_options_are_refused)};
     const struct CMUnitTest of_many[] = {ON(4, "cpu, many documents"),
-                                         cmocka_unit_test(greater_thresholds_lose_only_what_they_may),
                                          cmocka_unit_test(more_blocks_find_no_less)};
     if (getenv("GX_TEST_FILTER"))
         cmocka_set_test_filter(getenv("GX_TEST_FILTER"));

@@ -5,19 +5,16 @@
 static const struct {
     const char *text, *again;
     float terms;
-    double factor;
     uint64_t blocks;
 } good[] = {
-    {"0", "0", 0, 1, 0},
-    {"1", "1", 1, 1, 0},
-    {"0.25", "0.25", .25f, 1, 0},
-    {"2.5e-1", "0.25", .25f, 1, 0},
-    {"terms:0.25", "0.25", .25f, 1, 0},
-    {"threshold:1.2", "threshold:1.2", 0, 1.2, 0},
-    {"threshold:1", "0", 0, 1, 0},
-    {"blocks:1000000000", "blocks:1000000000", 0, 1, 1000000000},
-    {"blocks:1e3", "blocks:1000", 0, 1, 1000},
-    {"blocks:4294967295,terms:0.5,threshold:100", "terms:0.5,threshold:100,blocks:4294967295", .5f, 100, UINT32_MAX},
+    {"0", "0", 0, 0},
+    {"1", "1", 1, 0},
+    {"0.25", "0.25", .25f, 0},
+    {"2.5e-1", "0.25", .25f, 0},
+    {"terms:0.25", "0.25", .25f, 0},
+    {"blocks:1000000000", "blocks:1000000000", 0, 1000000000},
+    {"blocks:1e3", "blocks:1000", 0, 1000},
+    {"blocks:4294967295,terms:0.5", "terms:0.5,blocks:4294967295", .5f, UINT32_MAX},
 };
 static const char *const bad[][2] = {
     {"", "there is no ''"},
@@ -29,11 +26,9 @@ static const char *const bad[][2] = {
     {"terms:", "no number"},
     {"terms:nan", "no number"},
     {"terms:inf", "no number"},
-    {"threshold:0", "between 1"},
-    {"threshold:0.9", "between 1"},
-    {"threshold:-1", "between 1"},
-    {"threshold:1e9", "and 100"},
-    {"threshold:0x2", "no number"},
+    {"threshold:1.2", "there is no threshold any more"},
+    {"terms:0.5,threshold", "there is no threshold any more"},
+    {"thresholds:2", "there is no 'thresholds'"},
     {"blocks:0", "between 1"},
     {"blocks:-5", "between 1"},
     {"blocks:1.5", "whole"},
@@ -57,11 +52,10 @@ static void texts_are_read_and_written(void **state)
     for (size_t i = 0; i < sizeof good / sizeof *good; ++i) {
         gx_query_options o = GX_QUERY_OPTIONS;
         o.approximate = .7f;
-        o.threshold_factor = 7;
         o.block_budget = 7;
         if (gx_approximate_read(&o, good[i].text, &err) != GX_OK)
             fail_msg("%s: %s", good[i].text, err.text);
-        assert_true(o.approximate == good[i].terms && o.threshold_factor == good[i].factor);
+        assert_true(o.approximate == good[i].terms);
         assert_int_equal(o.block_budget, good[i].blocks);
         gx_approximate_write(&o, text);
         assert_string_equal(text, good[i].again);
@@ -74,7 +68,7 @@ static void texts_are_read_and_written(void **state)
             fail_msg("'%s': %s", bad[i][0], err.text);
         assert_memory_equal(&o, &before, sizeof o);
     }
-    gx_query_options old = {.size = offsetof(gx_query_options, threshold_factor)};
+    gx_query_options old = {.size = offsetof(gx_query_options, block_budget)};
     assert_int_equal(gx_approximate_read(&old, "0.5", &err), GX_EUSAGE);
 }
 
