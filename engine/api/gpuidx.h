@@ -550,16 +550,12 @@ typedef enum gx_spread {
     GX_SPREAD_PARTS   /* each GPU holds some parts of a collection, about as many bytes as the others */
 } gx_spread;
 
-/* Which lists lie in the memory of a GPU that has no room for all (gx_engine_options). GDSF, LANDLORD,
- * LFU and LRU learn from the queries: a list that is missed takes the place of those that the policy
- * gives up. The first two weigh how often a list is used, or how lately, and what a miss costs
- * against the list's bytes. STATIC: the most uses a byte by gx_engine_warm, else the shortest lists;
+/* Which lists lie in the memory of a GPU that has no room for all (gx_engine_options). GDSF learns from
+ * the queries: it weighs how often and how lately a list is used against its bytes, and a list that is missed
+ * takes the place of those that weigh least. STATIC: the most uses a byte by gx_engine_warm, else the shortest lists;
  * they stay. */
 typedef enum gx_residency_policy {
-    GX_RESIDENCY_GDSF,     /* Greedy Dual Size with frequency */
-    GX_RESIDENCY_LANDLORD, /* of Zhang, Long and Suel (WWW 2008) */
-    GX_RESIDENCY_LFU,      /* the most used */
-    GX_RESIDENCY_LRU,      /* the most lately used */
+    GX_RESIDENCY_GDSF, /* Greedy Dual Size with frequency */
     GX_RESIDENCY_STATIC,
     GX_N_RESIDENCY_POLICIES
 } gx_residency_policy;

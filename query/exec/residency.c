@@ -32,7 +32,7 @@ typedef struct extent {
     uint64_t left_at;        /* LEAVING: the epoch that readers must have entered in */
     double key;              /* as the heap knows it: at most the present one */
     uint64_t seen;           /* the same of `used` */
-    _Atomic double credit;   /* Landlord, GDSF: the key */
+    _Atomic double credit;   /* the key at its last use */
     atomic_uint_fast64_t used;
 } extent;
 
@@ -82,31 +82,26 @@ static double frequency(const gx_residency *r, uint32_t list)
     return atomic_load_explicit(&r->counts[list], memory_order_relaxed);
 }
 
+static double gdsf(double inflation, double uses, double bytes, uint64_t tick)
+{
+    (void)tick;
+    return inflation + uses / bytes;
+}
+
+const gx_residency_rule gx_residency_gdsf = {gdsf, 1. / 4096};
+
 /* The key that the list has if it is used now. */
 static double key_of_use(const gx_residency *r, uint32_t list, uint64_t tick)
 {
-    const double floor = atomic_load_explicit(&r->inflation, memory_order_relaxed);
-    switch (r->opt.policy) {
-    case GX_RESIDENCY_LRU:
-        return (double)tick;
-    case GX_RESIDENCY_LFU:
-        return frequency(r, list);
-    case GX_RESIDENCY_LANDLORD:
-        return floor + 1 / (double)bytes_of(r, list);
-    case GX_RESIDENCY_GDSF:
-        return floor + frequency(r, list) / (double)bytes_of(r, list);
-    default:
+    if (!r->opt.rule)
         return 0;
-    }
+    return r->opt.rule->key(atomic_load_explicit(&r->inflation, memory_order_relaxed), frequency(r, list),
+                            (double)bytes_of(r, list), tick);
 }
 
 /* The key that a resident extent has now. */
-static double key_of(const gx_residency *r, const extent *e)
+static double key_of(const extent *e)
 {
-    if (r->opt.policy == GX_RESIDENCY_LRU)
-        return (double)atomic_load_explicit(&e->used, memory_order_relaxed);
-    if (r->opt.policy == GX_RESIDENCY_LFU)
-        return frequency(r, e->list);
     return atomic_load_explicit(&e->credit, memory_order_relaxed);
 }
 
@@ -115,9 +110,7 @@ static void inflate(gx_residency *r, double key)
 {
     const double floor = atomic_load_explicit(&r->inflation, memory_order_relaxed);
     if (key > floor)
-        atomic_store_explicit(&r->inflation,
-                              r->opt.policy == GX_RESIDENCY_GDSF ? floor + (key - floor) / GX_RESIDENCY_AGING : key,
-                              memory_order_relaxed);
+        atomic_store_explicit(&r->inflation, floor + (key - floor) * r->opt.rule->aging, memory_order_relaxed);
 }
 
 /* ---- the heap ---- */
@@ -156,15 +149,15 @@ static void sift_down(gx_residency *r, uint32_t place)
     put_in_heap(r, place, number);
 }
 
-static void see(gx_residency *r, extent *e)
+static void see(extent *e)
 {
-    e->key = key_of(r, e);
+    e->key = key_of(e);
     e->seen = atomic_load_explicit(&e->used, memory_order_relaxed);
 }
 
 static void add_to_heap(gx_residency *r, uint32_t number)
 {
-    see(r, &r->extents[number]);
+    see(&r->extents[number]);
     put_in_heap(r, r->n_heap++, number);
     sift_up(r, r->n_heap - 1);
 }
@@ -187,7 +180,7 @@ static uint32_t least(gx_residency *r)
         extent *e = &r->extents[r->heap[0]];
         const double key = e->key;
         const uint64_t seen = e->seen;
-        see(r, e);
+        see(e);
         if (e->key == key && e->seen == seen)
             return r->heap[0];
         sift_down(r, 0);
@@ -418,7 +411,7 @@ bool gx_residency_use(gx_residency *r, gx_residency_reader *reader, uint32_t lis
     }
     extent *e = &r->extents[where - 1];
     atomic_store_explicit(&e->used, tick, memory_order_relaxed);
-    if (r->opt.policy == GX_RESIDENCY_LANDLORD || r->opt.policy == GX_RESIDENCY_GDSF)
+    if (r->opt.rule)
         atomic_store_explicit(&e->credit, key_of_use(r, list, tick), memory_order_relaxed);
     return true;
 }
@@ -439,15 +432,11 @@ static gx_residency_copy begin_copy(gx_residency *r, uint32_t number, uint64_t t
     return c;
 }
 
-/* Whether the policy refuses the list rather than evict the extent. A list that is refused counts as
+/* Whether the rule refuses the list rather than evict the extent. A list that is refused counts as
  * admitted and evicted at once. */
 static bool refuses(gx_residency *r, uint32_t list, const extent *e, uint64_t tick)
 {
     const double key = key_of_use(r, list, tick);
-    if (r->opt.policy == GX_RESIDENCY_LRU)
-        return false;
-    if (r->opt.policy == GX_RESIDENCY_LFU)
-        return key <= e->key;
     if (key < e->key)
         inflate(r, key);
     return key < e->key;
@@ -481,7 +470,7 @@ static verdict admit(gx_residency *r, uint32_t list, gx_residency_copy *copy)
     }
 }
 
-/* Halve all f, so that what was used long ago counts less. Keys of LFU fall, so the heap is made
+/* Halve all f, so that what was used long ago counts less. Keys may fall, so the heap is made
  * anew. */
 static void halve_counts(gx_residency *r)
 {
@@ -490,7 +479,7 @@ static void halve_counts(gx_residency *r)
         atomic_store_explicit(&r->counts[i], atomic_load_explicit(&r->counts[i], memory_order_relaxed) / 2,
                               memory_order_relaxed);
     for (uint32_t i = 0; i < r->n_heap; ++i)
-        see(r, &r->extents[r->heap[i]]);
+        see(&r->extents[r->heap[i]]);
     for (uint32_t i = r->n_heap / 2; i-- > 0;)
         sift_down(r, i);
 }
@@ -521,7 +510,7 @@ uint32_t gx_residency_admit(gx_residency *r, gx_residency_reader *reader, uint64
                             gx_residency_copy *copies, uint32_t max)
 {
     uint32_t lists[MAX_WANTED + MAX_MISSED], n = 0;
-    if (r->opt.policy == GX_RESIDENCY_STATIC) {
+    if (!r->opt.rule) {
         reader->n_missed = 0;
         return 0;
     }
@@ -575,8 +564,7 @@ static int compare_values(const void *a, const void *b)
 /* What it is worth, by its f, that the list is in the pool. */
 static double value_of(const gx_residency *r, uint32_t list)
 {
-    const bool by_uses = r->opt.policy == GX_RESIDENCY_LRU || r->opt.policy == GX_RESIDENCY_LFU;
-    return by_uses ? frequency(r, list) : frequency(r, list) / (double)bytes_of(r, list);
+    return frequency(r, list) / (double)bytes_of(r, list);
 }
 
 /* Evict all lists, and wait until their places are free. */
@@ -628,7 +616,7 @@ gx_status gx_residency_plan(gx_residency *r, const uint32_t *counts, gx_error *e
         const uint32_t f = atomic_load_explicit(&r->counts[i], memory_order_relaxed), more = counts ? counts[i] : 1;
         atomic_store_explicit(&r->counts[i], f + more < f ? UINT32_MAX : f + more, memory_order_relaxed);
     }
-    if (r->opt.policy == GX_RESIDENCY_STATIC)
+    if (!r->opt.rule)
         evict_all(r);
     const gx_status st = rank_lists(r, err);
     pthread_mutex_unlock(&r->lock);

@@ -8,20 +8,17 @@
  * The pool is divided into extents of whole units of GX_RESIDENCY_UNIT bytes. The caller owns the
  * pool's memory and copies the lists; this module only decides.
  *
- * The policies give each list that is there a key. The list with the least key is evicted first; of
- * equal keys the one that was used longest ago. f is how often a list was used since the cache was
- * opened. A miss costs about the same for lists of any length, since a search reads parts of lists
- * (query/MEASURED.md); so the cost in Landlord and GDSF is 1.
+ * A rule gives each list a key whenever it is used. The list with the least key is evicted first; of
+ * equal keys the one that was used longest ago. A missed list is refused where its key would be the
+ * least. f is how often a list was used since the cache was opened. A miss costs about the same for
+ * lists of any length, since a search reads parts of lists (query/MEASURED.md).
  *
- *   LRU         the time of the last use
- *   LFU         f
- *   Landlord    L + 1 / bytes, at the last use (Zhang, Long and Suel, WWW 2008; Young 2002). L is the
- *               key of the last list that was evicted or refused
- *   GDSF        L + f / bytes, at the last use (Cherkasova 1998). L moves by 1 / GX_RESIDENCY_AGING of
- *               the way to such a key, not all the way: so lists age slowly and few are copied
- *   static      f / bytes when gx_residency_plan was called; no list is evicted or admitted later
+ *   GDSF        L + f / bytes (Cherkasova 1998). L moves by 1 / 4096 of the way to the key of a list
+ *               that is evicted or refused: so lists age slowly and few are copied
+ *   no rule     static: f / bytes when gx_residency_plan was called; no list is evicted or admitted
+ *               later
  *
- * A missed list is refused where its key would be the least, but for LRU.
+ * tests/support/residency_rules.h has others, which find fewer lists (LRU, LFU, Landlord).
  *
  * A place that a batch in flight may read is not given to another list. Each session has a reader,
  * which enters before a batch looks for its lists, and leaves when the batch is finished. A list that is
@@ -34,14 +31,21 @@
 #include "engine/api/gpuidx.h"
 
 #define GX_RESIDENCY_UNIT 256u
-#define GX_RESIDENCY_AGING 4096u
 #define GX_NOT_RESIDENT UINT64_MAX
 
 typedef struct gx_residency gx_residency;
 typedef struct gx_residency_reader gx_residency_reader; /* of one session */
 
+typedef struct gx_residency_rule {
+    /* The key of a list that is used now: by L, its f, its bytes, and the tick (gx_residency_tick). */
+    double (*key)(double inflation, double uses, double bytes, uint64_t tick);
+    double aging; /* how far L moves, 0 to 1 */
+} gx_residency_rule;
+
+extern const gx_residency_rule gx_residency_gdsf;
+
 typedef struct gx_residency_options {
-    gx_residency_policy policy;
+    const gx_residency_rule *rule; /* NULL: static */
     uint64_t bytes; /* of the pool; a rest of less than a unit is not used */
     uint32_t n_lists;
     uint32_t slack;                                        /* bytes behind each list that are its own too */
@@ -95,8 +99,8 @@ uint32_t gx_residency_admit(gx_residency *r, gx_residency_reader *reader, uint64
 void gx_residency_arrive(gx_residency *r, const gx_residency_copy *copy, bool complete);
 
 /* Add counts[n_lists] to the lists' f (NULL: 1 to each), and plan which lists fill the pool: the
- * greatest f (LRU, LFU) or f / bytes (the others) first. Static: the lists that
- * are there are evicted first, and the call waits until readers have left. GX_ENOMEM. Thread-safe. */
+ * greatest f / bytes first. Static: the lists that are there are evicted first, and the call waits
+ * until readers have left. GX_ENOMEM. Thread-safe. */
 gx_status gx_residency_plan(gx_residency *r, const uint32_t *counts, gx_error *err);
 /* The next planned lists, as gx_residency_admit gives them. 0: there are no more. */
 uint32_t gx_residency_next_planned(gx_residency *r, gx_residency_copy *copies, uint32_t max);

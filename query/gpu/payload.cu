@@ -1,8 +1,8 @@
 #include "query/gpu/payload.cuh"
 
 extern "C" {
-#include "engine/text/c_locale.h"
 #include "engine/parallel.h"
+#include "engine/text/c_locale.h"
 }
 #include "engine/clock.h"
 
@@ -149,7 +149,8 @@ uint64_t whole_pool_bytes(const gx_index *ix)
 gx_status payload_open_pool(payload_store *p, uint64_t bytes, gx_residency_policy policy, const uint32_t *mapped,
                             gx_error *err)
 {
-    const gx_residency_options opt = {policy, bytes, p->ix->n_terms, GX_READ_SLACK, 0, bytes_of_list, p->ix};
+    const gx_residency_rule *const rule = policy == GX_RESIDENCY_STATIC ? NULL : &gx_residency_gdsf;
+    const gx_residency_options opt = {rule, bytes, p->ix->n_terms, GX_READ_SLACK, 0, bytes_of_list, p->ix};
     TRY("memory for lists", cudaMalloc((void **)&p->pool, bytes));
     p->pool_bytes = bytes;
     p->pool_words = (uint64_t)(((intptr_t)p->pool - (intptr_t)mapped) / 4);

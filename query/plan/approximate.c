@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/text/c_locale.h"
 #include "engine/lower_bound.h"
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "engine/text/c_locale.h"
 #include "query/plan/part_plans.h"
 
 #define CANDIDATES_A_RESULT 2u
@@ -74,7 +74,8 @@ static gx_status read_dial(double *values, bool *given, const char *text, size_t
         return read_value(&values[i], &dials[i], colon + 1, len - name_len - 1, err);
     }
     if (name_len == strlen("threshold") && memcmp(text, "threshold", name_len) == 0)
-        return gx_fail(err, GX_EUSAGE, "there is no threshold any more: terms:X or blocks:N give up less for more speed");
+        return gx_fail(err, GX_EUSAGE,
+                       "there is no threshold any more; terms:X and blocks:N give up less for more speed");
     return gx_fail(err, GX_EUSAGE,
                    "there is no '%.*s'; it is a number from 0 to 1, or terms:X and blocks:N with a comma between",
                    name_len < 80 ? (int)name_len : 80, text);

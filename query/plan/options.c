@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "engine/api/gpuidx_advanced.h"
-#include "engine/text/c_locale.h"
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "engine/text/c_locale.h"
 
 void gx_search_setup_init(gx_search_setup *s, size_t size)
 {
@@ -37,10 +37,9 @@ typedef enum option_id {
 
 static const gx_search_option options[N_OPTIONS] = {
     [K] = {"k", GX_OPTION_COUNT, NULL, 1, UINT32_MAX, "the most results of a query"},
-    [OP] =
-        {"op", GX_OPTION_CHOICE, GX_OP_WORDS, 0, 0,
-         "which documents match: those with any of the query's words, with all, or with all where that gives k "
-         "results"},
+    [OP] = {"op", GX_OPTION_CHOICE, GX_OP_WORDS, 0, 0,
+            "which documents match: those with any of the query's words, with all, or with all where that gives k "
+            "results"},
     [SYNTAX] = {"syntax", GX_OPTION_CHOICE, GX_SYNTAX_WORDS, 0, 0,
                 "how queries are read: every word is searched for, or +must -not (a OR b) term^2.5 year:2019"},
     [SCORER] = {"scorer", GX_OPTION_CHOICE, GX_PRESET_WORDS, 0, 0, "the formula of the scores"},

@@ -5,7 +5,8 @@
  *   bench_query [--engine=gpu|cpu] [--docs=N] [--terms=N] [--queries=N] [--codec=NAME] [--seed=N]
  *   [--runs=N]
  *               [--map-memory=BYTES] [--check=N] [--cpu-check=N]
- *               [--only=or|and|and-or|alone|small|memory|filters|residency|residency-brief]
+ *               [--only=or|and|and-or|alone|small|memory|filters|residency|residency-brief|
+ *               residency-simulated]
  *               [--zipf=X] [--sessions=N] [--linger=US]
  *               [--pair-thresholds=N] [--devices=0,1]
  *
@@ -627,6 +628,11 @@ int main(int argc, char **argv)
            ix->n_docs, ix->n_terms, (double)ix->n_postings / 1e6, o.synth.codec->name,
            (double)ix->payload_words * 32 / (double)ix->n_postings, (double)ix->n_blocks * 96 / (double)ix->n_postings,
            ix->avgdl, now() - t);
+    if (o.only && strcmp(o.only, "residency-simulated") == 0) {
+        simulate_residency(&(residency_bench){.s = b.s, .seed = o.synth.seed, .exponent = o.zipf});
+        gx_synth_close(b.s);
+        return 0;
+    }
     const gx_executor *ops = find_engine(o.engine);
     if (!ops) {
         fprintf(stderr, "bench_query: this build has no engine '%s'\n", o.engine);

@@ -11,13 +11,14 @@
 
 #include "engine/clock.h"
 #include "engine/random.h"
+#include "tests/support/residency_rules.h"
 
 enum { N_LOG = 8192, BATCH = 1024, K = 10, MAX_SESSIONS = 64 };
 
 /* How long sessions warm up, with a pool filled by a log or an empty one; and how long they are measured. */
 static const double WARM_SECONDS = 0.3, COLD_SECONDS = 1.5, SECONDS = 0.8;
 
-static const char *const policies[] = {"gdsf", "landlord", "lfu", "lru", "static"};
+static const char *const policies[] = {"gdsf", "static"};
 
 /* A log's plans; where the answers of the whole index are kept. */
 typedef struct query_log {
@@ -404,4 +405,116 @@ uint64_t measure_residency(const residency_bench *b)
     free(t->counts);
     free(t);
     return n;
+}
+
+/* ---- the cache alone ---- */
+
+enum { PASSES = 12, MAX_COPIES = 64 };
+
+static uint64_t bytes_of_list(const void *ix, uint32_t list)
+{
+    const gx_list l = gx_index_list(ix, list);
+    return l.n_blocks ? 4 * (uint64_t)l.tf_ends[l.n_blocks - 1] : 1;
+}
+
+typedef struct found {
+    uint64_t lists, lists_there, bytes, bytes_there, whole, queries;
+} found;
+
+static void use_lists(gx_residency *r, gx_residency_reader *reader, const table *t, const gx_plan *plan, found *f)
+{
+    const uint64_t tick = gx_residency_tick(r);
+    bool whole = true;
+    for (uint32_t i = 0; i < plan->n_terms; ++i) {
+        const uint32_t list = plan->terms[i].list;
+        const bool there = gx_residency_use(r, reader, list, tick);
+        const uint64_t bytes = bytes_of_list(&t->b->s->ix, list);
+        f->lists += 1;
+        f->lists_there += there;
+        f->bytes += bytes;
+        f->bytes_there += there ? bytes : 0;
+        whole = whole && there;
+    }
+    f->whole += whole;
+    f->queries += 1;
+}
+
+static void copy_planned(gx_residency *r)
+{
+    gx_residency_copy copies[MAX_COPIES];
+    for (uint32_t n; (n = gx_residency_next_planned(r, copies, MAX_COPIES)) > 0;)
+        for (uint32_t i = 0; i < n; ++i)
+            gx_residency_arrive(r, &copies[i], true);
+}
+
+static void admit_missed(gx_residency *r, gx_residency_reader *reader)
+{
+    gx_residency_copy copies[MAX_COPIES];
+    for (uint32_t n; (n = gx_residency_admit(r, reader, UINT64_MAX, copies, MAX_COPIES)) > 0;)
+        for (uint32_t i = 0; i < n; ++i)
+            gx_residency_arrive(r, &copies[i], true);
+}
+
+static void simulate(const table *t, const char *name, const gx_residency_rule *rule, double share, bool warmed)
+{
+    const gx_index *ix = &t->b->s->ix;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < ix->n_terms; ++i)
+        bytes += bytes_of_list(ix, i) + GX_READ_SLACK;
+    const gx_residency_options opt = {
+        rule, (uint64_t)(share * (double)bytes), ix->n_terms, GX_READ_SLACK, 0, bytes_of_list, ix};
+    gx_residency *r;
+    gx_residency_reader *reader = NULL;
+    gx_error err;
+    found f = {0};
+    uint64_t copied = 0;
+    if (gx_residency_open(&r, &opt, &err) != GX_OK ||
+        ((warmed || !rule) && gx_residency_plan(r, warmed ? t->counts : NULL, &err) != GX_OK))
+        die("open a cache", &err);
+    copy_planned(r);
+    if (!(reader = gx_residency_reader_open(r)))
+        die("open a reader", &err);
+    for (uint32_t pass = 0; pass < PASSES; ++pass) {
+        if (pass == 1) { /* the first one fills the pool */
+            f = (found){0};
+            copied = gx_residency_get_counts(r).bytes_copied;
+        }
+        for (uint32_t i = 0; i < N_LOG; ++i) {
+            use_lists(r, reader, t, &t->log.plans[i], &f);
+            if (i % BATCH == BATCH - 1)
+                admit_missed(r, reader);
+        }
+    }
+    copied = gx_residency_get_counts(r).bytes_copied - copied;
+    printf("  %-8s %3.0f %%%s %6.1f %6.1f %6.1f %8.1f\n", name, 100 * share, warmed ? "         " : ", unwarmed",
+           100 * (double)f.lists_there / (double)f.lists, 100 * (double)f.bytes_there / (double)f.bytes,
+           100 * (double)f.whole / (double)f.queries, (double)copied / 1e3 / (double)f.queries);
+    gx_residency_reader_close(r, reader);
+    gx_residency_close(r);
+}
+
+void simulate_residency(const residency_bench *b)
+{
+    static const char *const names[N_RESIDENCY_RULES] = {"gdsf", "landlord", "lfu", "lru", "static"};
+    static const double shares[] = {.5, .25, .1, .05};
+    table *t = calloc(1, sizeof *t);
+    t->b = b;
+    t->random = b->seed * 77 + 5;
+    make_log(t);
+    printf("the list cache without a GPU: %u passes over %u queries, Zipf %g; lists, bytes and whole queries that are "
+           "there, %%; KB copied a query\n",
+           PASSES, N_LOG, b->exponent);
+    for (int rule = 0; rule < N_RESIDENCY_RULES; ++rule) {
+        for (size_t i = 0; i < sizeof shares / sizeof *shares; ++i)
+            simulate(t, names[rule], residency_rule(rule), shares[i], true);
+        simulate(t, names[rule], residency_rule(rule), .25, false);
+    }
+    for (uint32_t i = 0; i < N_LOG; ++i) {
+        gx_plan_free(&t->log.plans[i]);
+        free(t->log.want[i].keys);
+    }
+    free(t->order);
+    free(t->sums);
+    free(t->counts);
+    free(t);
 }

@@ -677,7 +677,7 @@ assert answers[-1]["qid"] == "7" and len(answers[-1]["hits"]) == 3, answers[-1]'
     ask query "$TINY" --engine=cpu --linger=5 gpu
     exits 0
     complains '--linger means something to a GPU alone'
-    for flag in device=1 devices=all device-memory=1G residency-policy=lru; do
+    for flag in device=1 devices=all device-memory=1G residency-policy=static; do
         ask query "$TINY" --engine=cpu --$flag gpu
         exits 0
         complains "--${flag%%=*} means something to a GPU alone"

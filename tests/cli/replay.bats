@@ -57,7 +57,7 @@ assert o["verify"]["queries"] == 4 and o["verify"]["exhaustive_differs"] == 0'
 }
 
 @test "--warm reads a log, and the CPU engine has no lists elsewhere" {
-    ask replay -q --engine=cpu "$TINY" log --warm=log --resident=10% --residency-policy=landlord --report r.json
+    ask replay -q --engine=cpu "$TINY" log --warm=log --resident=10% --residency-policy=static --report r.json
     exits 0
     silent
     says_not 'in GPU memory'

@@ -88,7 +88,7 @@ setup_file() { build_tiny; }
     done
     ask query missing.gx --residency-policy=lfru x
     exits 2
-    complains 'it is one of gdsf|landlord|lfu|lru|static'
+    complains 'it is one of gdsf|static'
 }
 
 @test "a flag without its value is refused" {

@@ -520,7 +520,7 @@ EOF
     for x in terms:0.3 blocks:20 terms:0.3,blocks:40; do
         ask replay --engine=cpu s.gx s.queries.jsonl --approximate=$x --verify --report=r.json --run=a.run --force
         exits 0
-        says "approximate $x"
+        says "approximate $(sed 's/^terms:\([^,]*\)$/\1/' <<<$x)"
         says 'recall@10'
         python3 - $x <<'EOF'
 import json, sys

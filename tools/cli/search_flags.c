@@ -43,8 +43,7 @@ int cli_add_approximate(gx_query_options *o, const cli_args *a)
     if (gx_approximate_read(o, text, &err))
         return cli_usage(a, "--approximate=%s: %s", text, err.text);
     if (cli_skips_blocks(o) && strcmp(cli_text(a, "engine"), "hybrid") == 0)
-        return cli_usage(a, "--approximate=%s: blocks are of the CPU engine; leave out --engine=hybrid",
-                         text);
+        return cli_usage(a, "--approximate=%s: blocks are of the CPU engine; leave out --engine=hybrid", text);
     return 0;
 }
 

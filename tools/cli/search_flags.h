@@ -53,7 +53,7 @@
     CLI_JOIN_FLAG, \
     CLI_LINGER_FLAG
 /* Where the lists of an index lie that has no room in GPU memory. */
-#define CLI_RESIDENCY_POLICIES "gdsf|landlord|lfu|lru|static" /* as gx_residency_policy counts them */
+#define CLI_RESIDENCY_POLICIES "gdsf|static" /* as gx_residency_policy counts them */
 #define CLI_RESIDENCY_FLAGS \
     {"resident", 0, CLI_TEXT, "SIZE", "auto", \
      "keep at most this much of the lists' payload in GPU memory: bytes, such as `20G`, or a share of it, such as " \
@@ -61,8 +61,7 @@
      "`auto`: all where it fits, else what fits. Results do not change"}, \
     {"residency-policy", 0, CLI_CHOICE, CLI_RESIDENCY_POLICIES, "gdsf", \
      "which lists stay in GPU memory where not all fit. `gdsf`: those used most for their size and lately; " \
-     "`landlord`: those used lately, and small; `lfu`: those used most; `lru`: those used last; `static`: only " \
-     "those that the log of `--warm` uses most for their size"}, \
+     "`static`: only those that the log of `--warm` uses most for their size"}, \
     {"warm", 0, CLI_TEXT, "LOG", NULL, \
      "before the first query, fill that part of GPU memory with the lists that the queries of this log use most"}
 /* How a query log is read. */

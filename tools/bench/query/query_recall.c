@@ -123,11 +123,11 @@ static int print_json(const query_bench *b, const recall_point *points, uint32_t
     for (uint32_t i = 0; i < n; ++i) {
         const recall_point *p = &points[i];
         json_array_append_new(
-            list,
-            json_pack("{s:s, s:i, s:f, s:I, s:f, s:f, s:{s:o, s:o, s:o}}", "engine", p->row.engine->name, "batch",
-                      (int)p->row.batch, "approximate", (double)p->options.approximate, "block_budget", (json_int_t)p->options.block_budget, "recall",
-                      p->recall, "queries_per_second", speed(b, p), "latency_us", "mean", bench_json(p->row.mean * 1e6),
-                      "p50", bench_json(p->row.percentiles[0] * 1e6), "p99", bench_json(p->row.percentiles[3] * 1e6)));
+            list, json_pack("{s:s, s:i, s:f, s:I, s:f, s:f, s:{s:o, s:o, s:o}}", "engine", p->row.engine->name, "batch",
+                            (int)p->row.batch, "approximate", (double)p->options.approximate, "block_budget",
+                            (json_int_t)p->options.block_budget, "recall", p->recall, "queries_per_second", speed(b, p),
+                            "latency_us", "mean", bench_json(p->row.mean * 1e6), "p50",
+                            bench_json(p->row.percentiles[0] * 1e6), "p99", bench_json(p->row.percentiles[3] * 1e6)));
     }
     json_t *root = json_pack("{s:i, s:s, s:I, s:I, s:I, s:i, s:o}", "schema", 2, "figure", "recall", "documents",
                              (json_int_t)gx_index_n_docs(b->ix), "queries", (json_int_t)b->n, "k", (json_int_t)b->k,

@@ -640,8 +640,8 @@ class Index:
         approximate of op="or": give up some of the answer for speed, from 0 (exact) to 1. The terms that weigh least,
                     as many as have at most this share of the query's weight, do not find documents, but count in the
                     scores of the 2 k + 40 best that the others find. Or a text that names one or more of
-                    "terms:0.3,blocks:50": terms is that share; on the CPU engine only so many blocks of 256 neighbouring
-                    documents are searched, those with the greatest bounds
+                    "terms:0.3,blocks:50": terms is that share; on the CPU engine only so many blocks of 256
+                    neighbouring documents are searched, those with the greatest bounds
         facets      also count all matching documents by attributes: a list of "category", "category:20" (the 20 largest
                     counts; 10), "year:all", "created:by=month", "price:bins=10", ..., as the manual page
                     gpuidx-query(1) says. Results.facets has the counts, which are exact
