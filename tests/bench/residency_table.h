@@ -25,8 +25,8 @@ typedef struct residency_bench {
  * GPU memory. Exits where an engine cannot be opened or a search fails. */
 uint64_t measure_residency(const residency_bench *b);
 
-/* bench_query --only=residency-simulated: the list cache alone, without a GPU, on the same log, by the engine's rules and
- * by those of tests/support/residency_rules.h: which lists are in the pool when they are used. ops and options are
+/* bench_query --only=residency-simulated: the list cache alone, without a GPU, on the same log, by the engine's rules
+ * and by those of tests/support/residency_rules.h: which lists are in the pool when they are used. ops and options are
  * not looked at. */
 void simulate_residency(const residency_bench *b);
 

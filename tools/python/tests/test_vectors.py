@@ -247,7 +247,8 @@ def test_answers_that_need_not_be_exact(tmp_path):
             found = ix.search(queries, 10, approximate=approximate)
             assert (found.docids == exact.docids).all() and (found.scores == exact.scores).all()
         for approximate, words in (("threshold:2", "no threshold any more"), ("blocks:0", "between 1"),
-                                   ("alpha:1", "alpha"), ("blocks:2,blocks:3", "twice"), ("", "there is no"), (1.5, "between 0")):
+                                   ("alpha:1", "alpha"), ("blocks:2,blocks:3", "twice"), ("", "there is no"),
+                                   (1.5, "between 0")):
             with pytest.raises(gpuidx.UsageError, match=words):
                 ix.search(queries, 10, approximate=approximate)
 
