@@ -22,7 +22,7 @@ static const cli_command *const commands[] = {
     &cmd_add,   &cmd_update,  &cmd_delete,     &cmd_merge, &cmd_import, &cmd_export,    &cmd_generate,
     &cmd_bench, &cmd_devices, &cmd_completion, &cmd_help,
 #ifdef GX_SERVE
-    &cmd_serve,
+    &cmd_mcp,   &cmd_serve,
 #endif
     NULL,
 };

@@ -122,7 +122,7 @@ int cli_run_beside(const char *program, const char *const *args /* ends at NULL 
 extern const cli_command cmd_build, cmd_calibrate, cmd_query, cmd_replay, cmd_eval, cmd_sweep, cmd_doc, cmd_term,
     cmd_analyze, cmd_info, cmd_check, cmd_import, cmd_export, cmd_recode, cmd_reorder, cmd_collect, cmd_add, cmd_update,
     cmd_delete, cmd_merge, cmd_devices, cmd_completion, cmd_help;
-extern const cli_command cmd_serve; /* where libmicrohttpd is there */
+extern const cli_command cmd_mcp, cmd_serve; /* where libmicrohttpd is there */
 
 /* clang-format off */
 /* The flags of what analyses text, besides the analyzer. */

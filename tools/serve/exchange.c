@@ -40,9 +40,11 @@ static void reply_fault(exchange *x)
     const int status = x->fault.status;
     x->reply.len = 0;
     x->type = "application/json";
+    x->status = 0;
     const bool is_elastic = !x->route && x->path && strstr(x->path, "/_");
     (x->route ? x->route->write_fault : is_elastic ? elastic_fault : native_fault)(x);
-    exchange_reply(x, (unsigned)status);
+    if (x->status == 0)
+        exchange_reply(x, (unsigned)status);
     if (status == 429 || status == 503)
         exchange_add_header(x, "Retry-After", "1");
     if (status == 401)

@@ -45,6 +45,12 @@ void anserini_document(exchange *x);
 void retrieve_search(exchange *x);
 void retrieve_answer(exchange *x);
 
+/* mcp.c: the Model Context Protocol. */
+fault_writer mcp_fault;
+void mcp_message(exchange *x);
+void mcp_answer(exchange *x);
+void mcp_no_stream(exchange *x);
+
 /* elastic_*.c: Elasticsearch's subset. */
 fault_writer elastic_fault;
 void elastic_root(exchange *x);

@@ -53,6 +53,13 @@ static const route routes[] = {
     {"POST", "/retrieve/{index}", ACCESS_READ, native_fault, retrieve_search, retrieve_answer, .slow = true,
      .summary = "Search-R1's, of an index"},
 
+    {"POST", "/mcp", ACCESS_READ, mcp_fault, mcp_message, mcp_answer, .slow = true,
+     .summary = "the Model Context Protocol: tools search and fetch, of all indexes"},
+    {"POST", "/mcp/{index}", ACCESS_READ, mcp_fault, mcp_message, mcp_answer, .slow = true,
+     .summary = "the same, of an index"},
+    {"GET", "/mcp", ACCESS_NONE, native_fault, mcp_no_stream, NULL, .summary = "there is no stream of messages"},
+    {"GET", "/mcp/{index}", ACCESS_NONE, native_fault, mcp_no_stream, NULL, .summary = "the same"},
+
     {"GET", "/", ACCESS_READ, elastic_fault, elastic_root, NULL, .summary = "Elasticsearch's greeting"},
     {"POST", "/_search", ACCESS_READ, elastic_fault, elastic_search, elastic_search_answer, .slow = true,
      .item_by_item = true, .summary = "Elasticsearch's search, of the only index"},

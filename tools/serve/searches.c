@@ -16,9 +16,14 @@ static uint64_t now_us(void)
     return (uint64_t)(1e6 * serve_clock());
 }
 
-static gx_query query_of(const search *s)
+gx_query searches_query(const search *s)
 {
     gx_query q = {.size = sizeof q, .kind = s->plan->setup.kind, .text = s->text, .len = s->len};
+    size_t blanks = 0;
+    while (s->all && blanks < s->len && (unsigned char)s->text[blanks] <= ' ')
+        ++blanks;
+    if (s->all && blanks == s->len)
+        q.kind = GX_QUERY_ALL;
     q.filter = s->plan->filter;
     if (s->terms) {
         q.kind = GX_QUERY_TERMS;
@@ -195,7 +200,7 @@ static gx_status submit(exchange *x, size_t first, size_t n, gx_error *err)
     *err = (gx_error){GX_ENOMEM, "no memory for the queries"};
     if (queries && users) {
         for (size_t i = 0; i < n; ++i) {
-            queries[i] = query_of(&x->searches[first + i]);
+            queries[i] = searches_query(&x->searches[first + i]);
             users[i] = &x->searches[first + i];
         }
         gx_submission sub = GX_SUBMISSION(queries, (uint32_t)n, &x->searches[first].plan->setup.options);
@@ -321,8 +326,8 @@ static gx_status expand(batch *b, gx_session *session, gx_error *err)
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < b->n && st == GX_OK && p->setup.rm3.fb_docs; ++i) {
         search *s = &b->searches[i];
-        const gx_query query = query_of(s);
-        if (!s->expanded)
+        const gx_query query = searches_query(s);
+        if (!s->expanded && query.kind != GX_QUERY_ALL)
             st = gx_rm3_expand(&s->expanded, &s->n_expanded, session, b->x->at->ix, &query, &p->setup.options,
                                &p->setup.rm3, err);
         b->options.op = GX_OP_OR;
@@ -340,7 +345,7 @@ static gx_status run_batch(batch *b, gx_session *session, gx_error *err)
                                 .exact_scores = b->scores};
     gx_status st = expand(b, session, err);
     for (uint32_t i = 0; i < b->n; ++i)
-        b->queries[i] = query_of(&b->searches[i]);
+        b->queries[i] = searches_query(&b->searches[i]);
     if (st == GX_OK)
         st = gx_search(session, b->queries, b->n, &b->options, &results, err);
     if (st == GX_OK && p->n_facets)

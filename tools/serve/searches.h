@@ -10,6 +10,9 @@ void searches_answered(void *user, const gx_service_answer *answer);
 /* The answer to a search, to be written; marks, which the caller closes, where words are marked. */
 gx_status searches_open_marks(const search *s, gx_highlighter **out, gx_error *err);
 
+/* The query of a search, before feedback. */
+gx_query searches_query(const search *s);
+
 /* Free what a search holds. */
 void search_free(search *s);
 

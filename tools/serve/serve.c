@@ -15,6 +15,7 @@
 #include "tools/serve/listen.h"
 #include "tools/serve/log.h"
 #include "tools/serve/metrics.h"
+#include "tools/serve/serving_flags.h"
 #include "tools/serve/writes.h"
 
 /* ---- the command line ---- */
@@ -27,6 +28,7 @@ static void read_limits(limits *l, const cli_args *a)
         .k = (uint32_t)cli_count(a, "max-k"),
         .queries = (uint32_t)cli_count(a, "max-queries"),
         .ops = (uint32_t)cli_count(a, "max-documents"),
+        .chars = (uint32_t)cli_count(a, "max-chars"),
         .waiting = (uint32_t)cli_count(a, "max-waiting"),
         .jobs = (uint32_t)cli_count(a, "max-waiting"),
         .max_wait = 1e-3 * cli_number(a, "max-wait"),
@@ -55,7 +57,7 @@ static int read_names(const cli_args *a, const char *flag, const char **names, u
     return 0;
 }
 
-static int read_defaults(gx_search_setup *s, const cli_args *a)
+int serve_read_defaults(gx_search_setup *s, const cli_args *a)
 {
     static const char *const names[] = {"op", "scorer", "k1", "b"};
     gx_error err = {0};
@@ -180,12 +182,13 @@ static int run(const cli_args *a)
     listeners l = {0};
     sigset_t signals;
     gx_error err = {0};
-    sv = (server){.hosts = hosts, .origins = origins, .started = serve_clock()};
+    sv = (server){
+        .hosts = hosts, .origins = origins, .anybody = {.name = "", .level = ACCESS_WRITE}, .started = serve_clock()};
     threads = threads ? threads : processors();
     read_limits(&sv.limits, a);
     cli_json_memory_may_fail();
     block_signals(&signals);
-    int code = read_defaults(&sv.defaults, a);
+    int code = serve_read_defaults(&sv.defaults, a);
     if (code == 0 && (code = read_names(a, "allow-host", hosts, &sv.n_hosts)) == 0)
         code = read_names(a, "allow-origin", origins, &sv.n_origins);
     if (code == 0)
@@ -212,10 +215,7 @@ static const cli_flag flags[] = {
      .max = 512},
     {"workers", 0, CLI_COUNT, "N", "0",
      "threads for what takes longer: facets, counts, feedback, snippets, texts; 0: one for each processor", .max = 512},
-    {"op", 0, CLI_CHOICE, CLI_OPS, "or", "which documents match, where the request does not say"},
-    {"scorer", 0, CLI_CHOICE, CLI_PRESETS, "bm25", "the formula of the scores, where the request does not say"},
-    {"k1", 0, CLI_NUMBER, "X", NULL, "BM25's k1, where the request does not say", .max = 3.4e38},
-    {"b", 0, CLI_NUMBER, "X", NULL, "BM25's b, where the request does not say", .max = 1},
+    SERVE_SEARCH_FLAGS,
     {"tokens", 0, CLI_TEXT, "FILE", NULL,
      "ask every client for a token of this file, which says what each may do (see Tokens). SIGHUP reads it again"},
     {"allow-host", 0, CLI_LIST, "NAME", NULL,
@@ -242,39 +242,14 @@ static const cli_flag flags[] = {
     {"max-k", 0, CLI_COUNT, "N", "10000", "results of a query, with those before its offset", .min = 1, .max = 1 << 24},
     {"max-queries", 0, CLI_COUNT, "N", "10000", "queries of a request", .min = 1, .max = 1 << 20},
     {"max-documents", 0, CLI_COUNT, "N", "100000", "documents that a request may write", .min = 1, .max = 1 << 24},
+    {"max-chars", 0, CLI_COUNT, "N", "8000", "characters of an answer of `/mcp`", .min = 200, .max = 1 << 24},
     {"max-connections", 0, CLI_COUNT, "N", "20000", "connections at once", .min = 1, .max = 1 << 20},
     {"idle-timeout", 0, CLI_NUMBER, "S", "75", "seconds after which a connection without a request is closed", .min = 1,
      .max = 86400},
     {"slow-timeout", 0, CLI_NUMBER, "S", "20",
      "seconds that a client may take to send a request or to read its answer", .min = 1, .max = 86400},
     {"drain", 0, CLI_NUMBER, "S", "30", "seconds that requests under way have after SIGTERM", .max = 86400},
-    {"caller-time", 0, CLI_NUMBER, "US", "200",
-     "the thread that reads a request answers it itself on the CPU, where that is predicted to take at most this many "
-     "microseconds and no query waits. 0: other threads always answer", .max = 1e6},
-    {"engine", 0, CLI_CHOICE, CLI_ENGINES, "auto",
-     "where to search; `auto`: on a GPU and the CPU, each query where it is answered sooner, and on the CPU alone "
-     "where no GPU can be used; `gpu`: the same, and without a GPU the server does not start"},
-    {"cpu-threads", 0, CLI_COUNT, "N", "0",
-     "threads that search on the CPU beside those that read requests; 0: a quarter of the processors", .max = 512},
-    {"gpu-threads", 0, CLI_COUNT, "N", "4", "batches that the GPU has at once, each with a thread of its own", .min = 1,
-     .max = 64},
-    {"gpu-batch", 0, CLI_COUNT, "N", "1024", "most queries of a batch for the GPU", .min = 1, .max = 1 << 16},
-    {"batch-time", 0, CLI_NUMBER, "US", "25",
-     "microseconds after which a batch that is not full starts while the GPU has another one", .max = 1e6},
-    {"gpu-timeout", 0, CLI_NUMBER, "S", "10",
-     "seconds that a batch may take on the GPU; then the CPU answers its queries", .max = 1e6},
-    {"profile", 0, CLI_TEXT, "FILE", NULL,
-     "what queries cost on each processor, from `gpuidx calibrate`. Without this flag: the profile beside the index, "
-     "or the one in the user's cache folder, or that of an NVIDIA H200"},
-    CLI_DEVICE_FLAGS,
-    CLI_DEVICES_FLAGS,
-    CLI_RESIDENCY_FLAGS,
-    {"check", 0, CLI_CHOICE, "structure|checksum|full", "structure",
-     "how much of the indexes is verified before they are served. `structure`: what later reads rely on, takes no "
-     "time; `checksum`: also the checksums, reads the whole file; `full`: also decodes every list"},
-    {"load", 0, CLI_CHOICE, "map|read", "map",
-     "how indexes come into memory. `map`: pages are read when they are first used, and processes share them; `read`: "
-     "the whole file is read first"},
+    SERVE_ENGINE_FLAGS,
     {NULL},
 };
 /* clang-format on */
@@ -292,7 +267,9 @@ static const cli_section sections[] = {
      "`count`, `fields` and `timeout_ms`, named as the flags of `gpuidx query`, and answers as `gpuidx query "
      "--format=jsonl` does. With the media type `application/x-ndjson` each line is a search, and so is each line of "
      "the answer. `GET /v1/NAME/search?query=...&hits=10` and `/v1/NAME/doc/ID` are those of Anserini's server; "
-     "`POST /retrieve` is Search-R1's.\n"
+     "`POST /retrieve` is Search-R1's. `POST /mcp` and `/mcp/NAME` speak the Model Context Protocol, whose tools "
+     "`search` "
+     "and `fetch` answer in at most `--max-chars` characters.\n"
      "\n"
      "A malformed request is answered by status 400 with the line, the column and the member that is wrong."},
     {"Writing",
@@ -331,8 +308,10 @@ const cli_command cmd_serve = {
     .summary = "answer searches over HTTP",
     .synopsis = "[OPTIONS] [NAME=]INDEX...",
     .description =
-        "Serves indexes until it is ended: to programs by our own protocol and those of Anserini's server and "
-        "Search-R1. Queries of many clients are answered in batches, on a GPU where there is one.",
+        "Serves indexes until it is ended: to programs by our own protocol and those of Elasticsearch, Anserini's "
+        "server "
+        "and Search-R1, and to agents by the Model Context Protocol. Queries of many clients are answered in batches, "
+        "on a GPU where there is one.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

@@ -33,6 +33,7 @@ typedef struct limits {
     uint32_t k;       /* offset and results of a query together */
     uint32_t queries; /* of a request */
     uint32_t ops;     /* documents written by a request */
+    uint32_t chars;   /* of an answer to an agent */
     uint32_t waiting; /* queries that wait for an answer, of an index */
     uint32_t jobs;    /* requests that wait for a worker */
     double max_wait;  /* seconds that a query is likely to wait; then it is refused */
@@ -124,6 +125,7 @@ typedef struct search {
     const char *text, *qid; /* [len], [qid_len]: they live as long as the exchange */
     size_t len, qid_len;
     unsigned line;           /* of a body of lines; 0: it is no such body */
+    bool all;                /* a query without words finds all documents that the filter leaves */
     gx_weighted_term *terms; /* [n_terms] in place of a text, or NULL; freed with the search */
     uint32_t n_terms;
     struct exchange *of;
@@ -253,6 +255,7 @@ struct server {
     metrics *metrics;
     struct access_log *log;
     gx_search_setup defaults; /* of searches: the flags */
+    identity anybody;         /* who asks, where there are no tokens */
     const char *const *hosts; /* [n_hosts] names by which the server may be called; 0: any */
     uint32_t n_hosts;
     const char *const *origins;

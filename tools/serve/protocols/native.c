@@ -334,6 +334,7 @@ static search *add_search(asked *a, const char *text, size_t len)
     if (s) {
         s->text = text;
         s->len = len;
+        s->all = true;
         s->qid = a->qid ? a->qid : "";
         s->qid_len = a->qid_len;
     }
@@ -474,14 +475,9 @@ void native_search(exchange *x)
 
 static gx_status explain(const exchange *x, const search *s, gx_explanation **out, gx_error *err)
 {
-    gx_query q = {.size = sizeof q, .kind = s->plan->setup.kind, .text = s->text, .len = s->len};
-    gx_query_options options = s->plan->setup.options;
+    const gx_query q = searches_query(s);
+    const gx_query_options options = s->plan->setup.options;
     gx_status st = GX_OK;
-    if (s->expanded || s->terms) {
-        q.kind = GX_QUERY_TERMS;
-        q.terms = s->expanded ? s->expanded : s->terms;
-        q.n_terms = s->expanded ? s->n_expanded : s->n_terms;
-    }
     *out = calloc(s->n_hits + 1, sizeof **out);
     if (!*out)
         return GX_ENOMEM;
@@ -492,12 +488,9 @@ static gx_status explain(const exchange *x, const search *s, gx_explanation **ou
 
 gx_status searches_open_marks(const search *s, gx_highlighter **out, gx_error *err)
 {
-    const gx_query q = {.size = sizeof q,
-                        .kind = s->terms ? GX_QUERY_TERMS : s->plan->setup.kind,
-                        .text = s->text,
-                        .len = s->len,
-                        .terms = s->terms,
-                        .n_terms = s->n_terms};
+    search bare = *s;
+    bare.expanded = NULL; /* what the request itself says is marked */
+    const gx_query q = searches_query(&bare);
     return gx_highlighter_open(out, s->of->at->ix, &q, err);
 }
 
