@@ -5,6 +5,7 @@
     main()
 
 The environment names the program (GPUIDX). Servers listen on loopback at a port that is free."""
+import fcntl
 import http.client
 import importlib.util
 import json
@@ -165,6 +166,8 @@ def need(*packages):
         print('skipped: Python has no ' + ', '.join(packages))
         sys.exit(77)
     try:
+        lock = open(folder + '.lock', 'w', encoding='utf-8')
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests that run at once share the folder
         if not os.path.exists(python):
             subprocess.run([sys.executable, '-m', 'venv', folder], check=True, timeout=300)
         subprocess.run([python, '-m', 'pip', 'install', '-q', '--retries=1', '--timeout=10', *packages], check=True,
@@ -172,6 +175,7 @@ def need(*packages):
     except (subprocess.SubprocessError, OSError) as e:
         print('skipped: pip cannot install %s: %s' % (', '.join(packages), e))
         sys.exit(77)
+    lock.close()
     os.execv(python, [python, *sys.argv])
 
 

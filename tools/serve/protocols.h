@@ -45,6 +45,16 @@ void anserini_document(exchange *x);
 void retrieve_search(exchange *x);
 void retrieve_answer(exchange *x);
 
+/* paging.c: the http-json backend of agent frameworks. */
+void paging_search(exchange *x);
+void paging_answer(exchange *x);
+void paging_read(exchange *x);
+
+/* openai.c: OpenAI's vector stores. */
+fault_writer openai_fault;
+void openai_search(exchange *x);
+void openai_answer(exchange *x);
+
 /* mcp.c: the Model Context Protocol. */
 fault_writer mcp_fault;
 void mcp_message(exchange *x);

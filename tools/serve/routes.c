@@ -53,6 +53,13 @@ static const route routes[] = {
     {"POST", "/retrieve/{index}", ACCESS_READ, native_fault, retrieve_search, retrieve_answer, .slow = true,
      .summary = "Search-R1's, of an index"},
 
+    {"POST", "/agents/{index}/search", ACCESS_READ, native_fault, paging_search, paging_answer, .slow = true,
+     .summary = "the http-json search backend of agent frameworks: query, offset, limit; a window of results is kept"},
+    {"POST", "/agents/{index}/read", ACCESS_READ, native_fault, paging_read, NULL,
+     .summary = "lines of a document: docid, offset, limit; nextOffset where it goes on"},
+    {"POST", "/v1/vector_stores/{index}/search", ACCESS_READ, openai_fault, openai_search, openai_answer, .slow = true,
+     .summary = "OpenAI's search of a vector store: query, filters, max_num_results"},
+
     {"POST", "/mcp", ACCESS_READ, mcp_fault, mcp_message, mcp_answer, .slow = true,
      .summary = "the Model Context Protocol: tools search and fetch, of all indexes"},
     {"POST", "/mcp/{index}", ACCESS_READ, mcp_fault, mcp_message, mcp_answer, .slow = true,

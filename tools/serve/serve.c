@@ -16,6 +16,7 @@
 #include "tools/serve/log.h"
 #include "tools/serve/metrics.h"
 #include "tools/serve/serving_flags.h"
+#include "tools/serve/windows.h"
 #include "tools/serve/writes.h"
 
 /* ---- the command line ---- */
@@ -29,6 +30,7 @@ static void read_limits(limits *l, const cli_args *a)
         .queries = (uint32_t)cli_count(a, "max-queries"),
         .ops = (uint32_t)cli_count(a, "max-documents"),
         .chars = (uint32_t)cli_count(a, "max-chars"),
+        .window = (uint32_t)cli_count(a, "window"),
         .waiting = (uint32_t)cli_count(a, "max-waiting"),
         .jobs = (uint32_t)cli_count(a, "max-waiting"),
         .max_wait = 1e-3 * cli_number(a, "max-wait"),
@@ -133,7 +135,8 @@ static int open_parts(server *sv, const cli_args *a, uint32_t threads)
         return cli_fail_error(&err);
     if (log && log_open(&sv->log, log, &err))
         return cli_fail_error(&err);
-    if (!(sv->metrics = metrics_open()))
+    sv->windows = windows_open((uint32_t)cli_count(a, "windows"), 600);
+    if (!(sv->metrics = metrics_open()) || !sv->windows)
         return cli_fail(GX_ENOMEM, "no memory for the server");
     n_workers = n_workers ? n_workers : processors() < 2 ? 2 : processors();
     if (workers_open(&sv->workers, n_workers, sv->limits.jobs, &err))
@@ -146,6 +149,7 @@ static void close_parts(server *sv)
 {
     workers_close(sv->workers);
     writers_close(sv->writers);
+    windows_close(sv->windows);
     catalog_close(sv->catalog);
     tokens_close(sv->tokens);
     log_close(sv->log);
@@ -243,6 +247,10 @@ static const cli_flag flags[] = {
     {"max-queries", 0, CLI_COUNT, "N", "10000", "queries of a request", .min = 1, .max = 1 << 20},
     {"max-documents", 0, CLI_COUNT, "N", "100000", "documents that a request may write", .min = 1, .max = 1 << 24},
     {"max-chars", 0, CLI_COUNT, "N", "8000", "characters of an answer of `/mcp`", .min = 200, .max = 1 << 24},
+    {"window", 0, CLI_COUNT, "N", "1000", "results that the first page of `/agents/NAME/search` keeps for the others",
+     .min = 1, .max = 1 << 20},
+    {"windows", 0, CLI_COUNT, "N", "1000", "windows of results that are kept, each for 10 minutes after its last page",
+     .min = 1, .max = 1 << 20},
     {"max-connections", 0, CLI_COUNT, "N", "20000", "connections at once", .min = 1, .max = 1 << 20},
     {"idle-timeout", 0, CLI_NUMBER, "S", "75", "seconds after which a connection without a request is closed", .min = 1,
      .max = 86400},

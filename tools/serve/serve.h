@@ -34,6 +34,7 @@ typedef struct limits {
     uint32_t queries; /* of a request */
     uint32_t ops;     /* documents written by a request */
     uint32_t chars;   /* of an answer to an agent */
+    uint32_t window;  /* results kept for an agent's pages */
     uint32_t waiting; /* queries that wait for an answer, of an index */
     uint32_t jobs;    /* requests that wait for a worker */
     double max_wait;  /* seconds that a query is likely to wait; then it is refused */

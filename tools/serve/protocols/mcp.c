@@ -459,13 +459,12 @@ static void list_tools(exchange *x)
     put_indexes(&tail, x); /* before the first index is opened */
     begin_result(x);
     gx_text_add_string(
-        t,
-        "{\"tools\":[{\"name\":\"search\",\"description\":\"Search documents by words (BM25). Answers "
-        "JSON: results, best first, each with id, title, score and the part of its text that matches "
-        "best; next_offset where more may follow. Read a whole document by fetch.\",\"annotations\":{"
-        "\"readOnlyHint\":true},\"inputSchema\":{\"type\":\"object\",\"required\":[\"query\"],"
-        "\"properties\":{\"query\":{\"type\":\"string\",\"description\":\"words to search for; none: all documents "
-        "that the filter leaves\"}");
+        t, "{\"tools\":[{\"name\":\"search\",\"description\":\"Search documents by words (BM25). Answers "
+           "JSON: results, best first, each with id, title, score and the part of its text that matches "
+           "best; next_offset where more may follow. Read a whole document by fetch.\",\"annotations\":{"
+           "\"readOnlyHint\":true},\"inputSchema\":{\"type\":\"object\",\"required\":[\"query\"],"
+           "\"properties\":{\"query\":{\"type\":\"string\",\"description\":\"words to search for; none: all documents "
+           "that the filter leaves\"}");
     gx_text_add_format(t,
                        ",\"k\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":%d,\"default\":%d,\"description\":"
                        "\"most results\"},\"offset\":{\"type\":\"integer\",\"minimum\":0,\"default\":0,"
