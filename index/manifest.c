@@ -1,6 +1,5 @@
 #include "index/manifest.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,8 +12,9 @@
 
 #include "engine/files/atomic_file.h"
 #include "engine/files/temporary_file.h"
-#include "engine/text/json_text.h"
 #include "engine/status.h"
+#include "engine/text/ascii.h"
+#include "engine/text/json_text.h"
 
 #define HEAD "gpuidx collection 1 "
 #define HEAD_BYTES (sizeof HEAD - 1 + 16 + 1) /* the checksum in 16 hexadecimal digits, and a line feed */
@@ -66,7 +66,7 @@ static void read_hex(reading *r, const json_t *o, const char *key, uint8_t *to, 
     char what[96];
     bool good = s && strlen(s) == 2 * n_bytes;
     for (size_t i = 0; good && i < 2 * n_bytes; ++i)
-        good = isxdigit((unsigned char)s[i]);
+        good = gx_is_hex(s[i]);
     for (size_t i = 0; good && i < n_bytes; ++i) {
         const char pair[3] = {s[2 * i], s[2 * i + 1], 0};
         to[i] = (uint8_t)strtoul(pair, NULL, 16);
@@ -82,7 +82,7 @@ static void read_file_name(reading *r, const json_t *o, char to[GX_MAX_PART_NAME
     const char *s = json_string_value(json_object_get(o, "file"));
     bool good = s && *s && *s != '.' && strlen(s) <= GX_MAX_PART_NAME;
     for (const char *p = s; good && *p; ++p)
-        good = isalnum((unsigned char)*p) || *p == '-' || *p == '.' || *p == '_';
+        good = gx_is_letter_or_digit(*p) || *p == '-' || *p == '.' || *p == '_';
     if (good)
         strcpy(to, s);
     else

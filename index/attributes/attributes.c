@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/sized.h"
+#include "engine/text/ascii.h"
 #include "engine/text/c_locale.h"
 #include "index/parts.h"
 
@@ -30,14 +31,9 @@ const char *gx_attribute_type_name(gx_attribute_type t)
     return (unsigned)t - 1 < N_TYPES - 1 ? type_names[t] : "unknown";
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_name_start(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    return gx_is_letter(c) || c == '_';
 }
 
 const char *gx_attribute_name_fault(const char *name, size_t len)
@@ -50,7 +46,7 @@ const char *gx_attribute_name_fault(const char *name, size_t len)
     if (!is_name_start(name[0]))
         return "does not begin with a letter or _";
     for (size_t i = 1; i < len; ++i)
-        if (!is_name_start(name[i]) && !is_digit(name[i]) && name[i] != '-' && name[i] != '.')
+        if (!is_name_start(name[i]) && !gx_is_digit(name[i]) && name[i] != '-' && name[i] != '.')
             return "has a character that is neither letter nor digit nor one of _ - .";
     for (size_t i = 0; i < sizeof taken / sizeof *taken; ++i)
         if (strlen(taken[i]) == len && memcmp(taken[i], name, len) == 0)
@@ -70,7 +66,7 @@ const char *gx_parse_int(const char *p, size_t n, int64_t *out)
     if (i == n)
         return "is no whole number";
     for (; i < n; ++i) {
-        if (!is_digit(p[i]))
+        if (!gx_is_digit(p[i]))
             return "is no whole number";
         const uint64_t digit = (uint64_t)(p[i] - '0');
         fits = fits && x <= (most - digit) / 10;
@@ -86,16 +82,16 @@ const char *gx_parse_int(const char *p, size_t n, int64_t *out)
 static bool is_decimal(const char *p, size_t n)
 {
     size_t i = n > 0 && (*p == '-' || *p == '+'), digits = 0, exponent = 0;
-    for (; i < n && is_digit(p[i]); ++i)
+    for (; i < n && gx_is_digit(p[i]); ++i)
         ++digits;
     if (i < n && p[i] == '.')
-        for (++i; i < n && is_digit(p[i]); ++i)
+        for (++i; i < n && gx_is_digit(p[i]); ++i)
             ++digits;
     if (digits == 0 || i == n)
         return digits > 0;
     if ((p[i] | 32) != 'e')
         return false;
-    for (i += 1 + (i + 1 < n && (p[i + 1] == '-' || p[i + 1] == '+')); i < n && is_digit(p[i]); ++i)
+    for (i += 1 + (i + 1 < n && (p[i + 1] == '-' || p[i + 1] == '+')); i < n && gx_is_digit(p[i]); ++i)
         ++exponent;
     return exponent > 0 && i == n;
 }
@@ -150,7 +146,7 @@ static int take_digits(const char **p, const char *end, int n)
     if (end - *p < n)
         return -1;
     for (int i = 0; i < n; ++i, ++*p) {
-        if (!is_digit(**p))
+        if (!gx_is_digit(**p))
             return -1;
         x = 10 * x + (**p - '0');
     }
@@ -175,7 +171,7 @@ static int days_in(int year, int month)
 static bool take_fraction(const char **p, const char *end, bool *fraction)
 {
     const char *begin = *p;
-    while (*p < end && is_digit(**p))
+    while (*p < end && gx_is_digit(**p))
         *fraction = *(*p)++ != '0' || *fraction;
     return *p > begin;
 }

@@ -1,14 +1,14 @@
 /* check_front.c: check the header and the section table, and bind the arrays that they announce. */
-#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/text/c_locale.h"
 #include "engine/hash.h"
 #include "engine/status.h"
+#include "engine/text/ascii.h"
+#include "engine/text/c_locale.h"
 #include "index/attributes/attributes.h"
 #include "index/check/check.h"
 #include "index/check/check_parts.h"
@@ -17,7 +17,7 @@ const char *gx_section_name(uint32_t kind, char name[5])
 {
     for (int i = 0; i < 4; ++i) {
         const char c = (char)(kind >> 8 * i);
-        name[i] = isalnum((unsigned char)c) ? c : '?';
+        name[i] = gx_is_letter_or_digit(c) ? c : '?';
     }
     name[4] = 0;
     return name;

@@ -8,6 +8,7 @@
 
 #include "engine/memory/grow.h"
 #include "engine/sized.h"
+#include "engine/text/ascii.h"
 #include "index/corpus/line_cuts.h"
 #include "index/corpus/line_ranges.h"
 #include "index/corpus/source_reader.h"
@@ -122,7 +123,7 @@ char *gx_put_utf8(char *to, unsigned c)
 static bool ends_in(const char *name, const char *end)
 {
     const size_t n = strlen(name), m = strlen(end);
-    return n >= m && strcasecmp(name + n - m, end) == 0;
+    return n >= m && gx_same_text(name + n - m, end);
 }
 
 static gx_source_format guess_by_name(const char *name)
@@ -140,14 +141,14 @@ static gx_source_format guess_by_name(const char *name)
     size_t n = strlen(name);
     for (size_t i = 0; i < sizeof packed / sizeof *packed; ++i) {
         const size_t m = strlen(packed[i]);
-        if (n > m && strcasecmp(name + n - m, packed[i]) == 0) {
+        if (n > m && gx_same_text(name + n - m, packed[i])) {
             n -= m;
             break;
         }
     }
     for (size_t i = 0; i < sizeof ends / sizeof *ends; ++i) {
         const size_t m = strlen(ends[i].end);
-        if (n >= m && strncasecmp(name + n - m, ends[i].end, m) == 0)
+        if (n >= m && gx_same_start(name + n - m, ends[i].end, m))
             return ends[i].format;
     }
     return GX_SOURCE_GUESS;
@@ -181,7 +182,7 @@ static gx_source_format guess_by_content(const gx_input *in)
     const size_t n = (size_t)(end - p) < 4096 ? (size_t)(end - p) : 4096;
     if (n > 0 && *p == '{')
         return GX_SOURCE_JSONL;
-    if (n >= 5 && strncasecmp(p, "<DOC", 4) == 0 && (p[4] == '>' || p[4] == ' ' || (p[4] >= '\t' && p[4] <= '\r')))
+    if (n >= 5 && gx_same_start(p, "<DOC", 4) && (p[4] == '>' || p[4] == ' ' || (p[4] >= '\t' && p[4] <= '\r')))
         return memmem(p, n, "<DOCHDR>", 8) || memmem(p, n, "<dochdr>", 8) ? GX_SOURCE_TRECWEB : GX_SOURCE_TRECTEXT;
     if (n >= 3 && !memcmp(p, ".I", 2) && (p[2] == ' ' || p[2] == '\t'))
         return GX_SOURCE_SMART;

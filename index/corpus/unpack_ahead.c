@@ -5,11 +5,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/status.h"
+#include "engine/text/ascii.h"
 #include "index/corpus/input.h"
 #include "index/corpus/unpack.h"
 #include "index/corpus/walk.h"
@@ -389,7 +389,7 @@ static bool names_compressed(const char *name)
     const size_t n = strlen(name);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; ++i) {
         const size_t m = strlen(ends[i]);
-        if (n > m && strcasecmp(name + n - m, ends[i]) == 0)
+        if (n > m && gx_same_text(name + n - m, ends[i]))
             return true;
     }
     return false;

@@ -16,6 +16,8 @@
 #define SELECTED_NS 15.0   /* .. a list and a document of the few that a filter allows .. */
 #define MOST_GUESS_NS 3000 /* .. about how many these are .. */
 #define PAIR_NS 30.0       /* .. and two lists, of which one's candidates are looked up in the other, at the least */
+#define FOUND_NS 4.0       /* .. and a posting of those that it reads in any case .. */
+#define MOST_FOUND 2000.0  /* .. of which it leaves out the rest */
 #define LOOK_UP_NS 8.0     /* a look-up, of which a document takes .. */
 #define MOST_LOOKED_UP 3u  /* .. so many until it cannot reach the threshold */
 #define OPEN_NS 100.0      /* block-max: a list .. */
@@ -24,6 +26,7 @@
 #define FILTER_NS 1.0      /* .. and a document's bit in a mask of the filter */
 #define LEAST_TIMES 2      /* .. of learned weights, as often as this */
 #define MOST_TRIED 0.3     /* of the limit: what block-max may take until it tells whether it is worth it */
+#define DOCS_A_RESULT 1024 /* with fewer documents for each result, too many ranges have one for it to be worth it */
 
 double gx_cpu_cost_of_accumulation(const gx_plan *plan, uint32_t n_docs, uint32_t begin, uint32_t end)
 {
@@ -52,9 +55,10 @@ static double cost_of_bounds(const gx_cpu_searcher *s, const gx_plan *plan)
     return cost;
 }
 
-static double least_cost_of_lists(const gx_plan *plan)
+static double least_cost_of_lists(const gx_plan *plan, uint64_t n_postings)
 {
-    return CURSOR_NS * plan->n_terms + PAIR_NS * plan->n_terms * plan->n_terms;
+    const double found = n_postings < MOST_FOUND ? (double)n_postings : MOST_FOUND;
+    return CURSOR_NS * plan->n_terms + PAIR_NS * plan->n_terms * plan->n_terms + FOUND_NS * found;
 }
 
 /* ---- ways ---- */
@@ -99,8 +103,9 @@ gx_status gx_cpu_try_block_max(gx_cpu_searcher *s, const gx_plan *plan, uint32_t
 {
     gx_plan known = *plan;
     *done = false;
-    *again = true;
-    if (gx_block_max_slack(plan->n_terms, most) > threshold / 2 || cost_of_bounds(s, plan) > MOST_TRIED * limit)
+    *again = plan->k <= s->ix->n_docs / DOCS_A_RESULT;
+    if (!*again || gx_block_max_slack(plan->n_terms, most) > threshold / 2 ||
+        cost_of_bounds(s, plan) > MOST_TRIED * limit)
         return GX_OK;
     *again = false;
     known.initial_threshold = threshold;
@@ -176,7 +181,7 @@ static way choose(const gx_cpu_searcher *s, const gx_plan *plan, gx_op op, uint6
         const double cost = gx_cpu_cost_of_accumulation(plan, n_docs, 0, plan->n_terms);
         if (has_many_lists(plan) && suits_bounds(s, plan, cost))
             return BLOCK_MAX;
-        if ((has_many_lists(plan) && !allows_few(plan, n_docs, cost)) || cost < least_cost_of_lists(plan))
+        if ((has_many_lists(plan) && !allows_few(plan, n_docs, cost)) || cost < least_cost_of_lists(plan, n_postings))
             return ACCUMULATE;
     }
     return worth_pruning(plan, n_postings, n_docs) ? LIST_AT_A_TIME : op == GX_OP_OR ? ACCUMULATE : EXHAUST;

@@ -1,11 +1,11 @@
 /* log_columns.c: the columns of a query log, tsv or csv: what each is, and the query that they make. */
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/memory/grow.h"
 #include "engine/status.h"
+#include "engine/text/ascii.h"
 #include "engine/text/json_text.h"
 #include "query/log/log_reader.h"
 
@@ -18,7 +18,7 @@ static bool is_name(gx_log_cell cell, const char *const *names)
     while (cell.n && cell.p[cell.n - 1] == ' ')
         --cell.n;
     for (; *names; ++names)
-        if (strlen(*names) == cell.n && !strncasecmp(cell.p, *names, cell.n))
+        if (strlen(*names) == cell.n && gx_same_start(cell.p, *names, cell.n))
             return true;
     return false;
 }
@@ -56,7 +56,7 @@ bool gx_log_names_columns(const gx_log *log, enum gx_log_column named[GX_LOG_MAX
         return true;
     /* "1<TAB>query" may be a query; it is none where the columns are given and have no ids. */
     const bool beside_id =
-        log->form == GX_LOG_TSV && text == 1 && has_ids(log) && (n < 3 || !isalpha((unsigned char)*log->cells[0].p));
+        log->form == GX_LOG_TSV && text == 1 && has_ids(log) && (n < 3 || !gx_is_letter(*log->cells[0].p));
     *half = n_texts && !n_ids && n > 1 && !beside_id;
     if (*half && log->n_columns) /* which are given: then the line is no query */
         return text < log->n_columns && log->columns[text] == GX_LOG_COLUMN_TEXT;

@@ -1,11 +1,11 @@
 /* log_csv.c: query logs as CSV, RFC 4180, with quotes and line ends inside quotes. Fields are separated by commas,
  * semicolons, tabs or vertical bars: as a line "sep=;" says, or the names of the columns, or the first record. */
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/status.h"
+#include "engine/text/ascii.h"
 #include "query/log/log_reader.h"
 
 static const char separators[] = ",;\t|";
@@ -16,7 +16,7 @@ bool gx_log_is_csv_name(const char *path)
     const size_t n = strlen(path);
     for (const char *const *p = packed; *p; ++p) {
         const size_t end = strlen(*p);
-        if (n > end + 4 && !strcasecmp(path + n - end, *p) && !strncasecmp(path + n - end - 4, ".csv", 4))
+        if (n > end + 4 && gx_same_text(path + n - end, *p) && gx_same_start(path + n - end - 4, ".csv", 4))
             return true;
     }
     return false;
@@ -136,7 +136,7 @@ static bool is_passed_over(const char *p, const char *eol)
 {
     if (gx_log_is_comment(GX_LOG_CSV, p))
         return true;
-    while (p < eol && isspace((unsigned char)*p))
+    while (p < eol && gx_is_space(*p))
         ++p;
     return p == eol;
 }
@@ -146,7 +146,7 @@ static char named_separator(const char *p, size_t n)
 {
     const size_t quote = n && *p == '"';
     n -= n && p[n - 1] == '\r';
-    return n >= 5 + 2 * quote && n <= 6 + 2 * quote && !strncasecmp(p + quote, "sep=", 4) &&
+    return n >= 5 + 2 * quote && n <= 6 + 2 * quote && gx_same_start(p + quote, "sep=", 4) &&
                    memchr(separators, p[quote + 4], sizeof separators - 1)
                ? p[quote + 4]
                : 0;
@@ -230,7 +230,7 @@ static bool is_separator_line(const gx_log *log)
 {
     const gx_log_cell *c = log->cells;
     return log->n_cells <= 2 && (c->n == 4 || (c->n == 5 && log->n_cells == 1 && c->p[4] == log->separator)) &&
-           !strncasecmp(c->p, "sep=", 4) && (log->n_cells == 1 || log->cells[1].n == 0);
+           gx_same_start(c->p, "sep=", 4) && (log->n_cells == 1 || log->cells[1].n == 0);
 }
 
 static bool is_blank(const gx_log *log)

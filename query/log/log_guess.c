@@ -1,9 +1,9 @@
 /* log_guess.c: the form of a query log, by its first lines. */
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "engine/status.h"
+#include "engine/text/ascii.h"
 #include "query/log/log_reader.h"
 
 #define GUESS_BYTES (64u << 10)
@@ -17,7 +17,7 @@ static unsigned count_numbers(const char *p, size_t n)
     unsigned numbers = 0;
     for (size_t i = 0;; ++i) {
         const size_t from = i;
-        while (i < n && isdigit((unsigned char)p[i]))
+        while (i < n && gx_is_digit(p[i]))
             ++i;
         if (i == from || i == n || p[i] != ':')
             return numbers;
@@ -28,7 +28,7 @@ static unsigned count_numbers(const char *p, size_t n)
 bool gx_log_is_comment(gx_log_form form, const char *p)
 {
     const bool keyed = form == GX_LOG_EFFICIENCY || form == GX_LOG_MILLION || form == GX_LOG_TSV;
-    return *p == '#' && (keyed || !p[1] || isspace((unsigned char)p[1]));
+    return *p == '#' && (keyed || !p[1] || gx_is_space(p[1]));
 }
 
 /* How a line begins that may be one of CSV. */
@@ -48,12 +48,11 @@ static csv_look csv_look_of(const char *p, size_t n)
         const size_t behind = close ? (size_t)(close + 1 - p) : n;
         return behind < n && memchr(separators, p[behind], sizeof separators - 1) ? CSV_QUOTED : NOT_CSV;
     }
-    for (; i < n && i <= 32 && !isspace((unsigned char)p[i]) && !memchr(separators, p[i], sizeof separators - 1); ++i)
-        digit |= isdigit((unsigned char)p[i]) != 0;
+    for (; i < n && i <= 32 && !gx_is_space(p[i]) && !memchr(separators, p[i], sizeof separators - 1); ++i)
+        digit |= gx_is_digit(p[i]) != 0;
     /* 2,4-dichlorophenol and 10,000 are words */
-    return digit && i + 1 < n && memchr(separators, p[i], sizeof separators - 1) && !isdigit((unsigned char)p[i + 1])
-               ? CSV_ID
-               : NOT_CSV;
+    return digit && i + 1 < n && memchr(separators, p[i], sizeof separators - 1) && !gx_is_digit(p[i + 1]) ? CSV_ID
+                                                                                                           : NOT_CSV;
 }
 
 /* The first lines, counted by what they look like. */
@@ -88,11 +87,11 @@ static bool names_vector(const char *p, size_t n)
     if (!at)
         return false;
     at += sizeof name - 1;
-    while (at < end && isspace((unsigned char)*at))
+    while (at < end && gx_is_space(*at))
         ++at;
     if (at == end || *at++ != ':')
         return false;
-    while (at < end && isspace((unsigned char)*at))
+    while (at < end && gx_is_space(*at))
         ++at;
     return at < end && *at == '{';
 }
@@ -100,12 +99,12 @@ static bool names_vector(const char *p, size_t n)
 /* The form that the first line tells alone, or GX_LOG_GUESS. */
 static gx_log_form guess_by_first(const char *p, size_t n)
 {
-    return *p == '{' && names_vector(p, n)                                        ? GX_LOG_VECTORS
-           : *p == '{'                                                            ? GX_LOG_JSONL
-           : n >= 5 && !strncasecmp(p, "<top", 4) && (p[4] == '>' || p[4] == ' ') ? GX_LOG_TOPICS
-           : n >= 5 && !strncasecmp(p, "<DOC>", 5)                                ? GX_LOG_DOCS
-           : n >= 3 && !memcmp(p, ".I", 2) && isspace((unsigned char)p[2])        ? GX_LOG_SMART
-                                                                                  : GX_LOG_GUESS;
+    return *p == '{' && names_vector(p, n)                                         ? GX_LOG_VECTORS
+           : *p == '{'                                                             ? GX_LOG_JSONL
+           : n >= 5 && gx_same_start(p, "<top", 4) && (p[4] == '>' || p[4] == ' ') ? GX_LOG_TOPICS
+           : n >= 5 && gx_same_start(p, "<DOC>", 5)                                ? GX_LOG_DOCS
+           : n >= 3 && !memcmp(p, ".I", 2) && gx_is_space(p[2])                    ? GX_LOG_SMART
+                                                                                   : GX_LOG_GUESS;
 }
 
 /* Most lines speak for a form, and one does not: that is refused. */
@@ -152,7 +151,7 @@ static gx_status guess(gx_log *log, const char *p, size_t n, bool whole, gx_erro
         const size_t len = (size_t)((eol ? eol : end) - p);
         size_t blank = 0;
         ++number;
-        while (blank < len && isspace((unsigned char)p[blank]))
+        while (blank < len && gx_is_space(p[blank]))
             ++blank;
         if (blank < len && p[0] != '#') {
             const gx_log_form told = guess_by_first(p + blank, len - blank);

@@ -1,10 +1,10 @@
 /* log_topics.c: topics of TREC as queries. Their texts are read as those of TREC documents are: character references
  * stand for characters, and tags that are not those of a field for blanks. */
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/status.h"
+#include "engine/text/ascii.h"
 #include "index/corpus/formats/html.h"
 #include "query/log/log_reader.h"
 
@@ -13,15 +13,15 @@ static bool is_tag(const char *p, const char *name)
 {
     const size_t n = strlen(name);
     p += p[1] == '/' ? 2 : 1;
-    return !strncasecmp(p, name, n) && (p[n] == '>' || isspace((unsigned char)p[n]) || !p[n]);
+    return gx_same_start(p, name, n) && (p[n] == '>' || gx_is_space(p[n]) || !p[n]);
 }
 
 /* The text behind the first <top>, or </top>, of the line; NULL: it has none. */
 static const char *behind_top(const char *line, bool closing)
 {
     const char *const tag = closing ? "</top" : "<top";
-    for (const char *p = line; (p = strcasestr(p, tag)); ++p)
-        if (is_tag(p, "top")) {
+    for (const char *p = line; *p; ++p)
+        if (gx_same_start(p, tag, strlen(tag)) && is_tag(p, "top")) {
             const char *end = strchr(p, '>');
             return end ? end + 1 : p + strlen(p);
         }
@@ -63,9 +63,9 @@ static gx_status add_to_field(gx_log *log, enum gx_log_field f, const char *p, c
     gx_log_text *b = &log->fields[f];
     const char *label = topic_fields[f].label;
     p = gx_log_skip_blanks(p);
-    if (!b->n && !strncasecmp(p, label, strlen(label)))
+    if (!b->n && gx_same_start(p, label, strlen(label)))
         p = gx_log_skip_blanks(p + strlen(label));
-    while (end > p && isspace((unsigned char)end[-1]))
+    while (end > p && gx_is_space(end[-1]))
         --end;
     if (end <= p)
         return GX_OK;
@@ -126,7 +126,7 @@ static gx_status clean_field(gx_log *log, enum gx_log_field f, gx_error *err)
         return gx_fail(err, GX_ENOMEM, "no memory for a topic");
     size_t n = 0;
     for (size_t i = 0; i < text.n; ++i)
-        if (!isspace((unsigned char)text.p[i]))
+        if (!gx_is_space(text.p[i]))
             b->p[n++] = text.p[i];
         else if (n && b->p[n - 1] != ' ')
             b->p[n++] = ' ';

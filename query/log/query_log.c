@@ -1,6 +1,5 @@
 #include "query/log/query_log.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 #include "engine/hash.h"
 #include "engine/status.h"
+#include "engine/text/ascii.h"
 #include "query/log/log_reader.h"
 
 static const char *const form_names[] = {"guess",  "efficiency", "million", "tsv",     "lines", "jsonl",
@@ -124,7 +124,7 @@ static gx_status check_id(gx_log *log, const char *id, size_t id_len, uint64_t l
     if (id_len > GX_LOG_MAX_ID)
         return gx_log_refuse(log, line, "the query's id has more than 255 bytes", err);
     for (size_t i = 0; i < id_len; ++i)
-        if (isspace((unsigned char)id[i]))
+        if (gx_is_space(id[i]))
             return gx_log_refuse(log, line, "white space in the query's id", err);
     return GX_OK;
 }

@@ -1,6 +1,5 @@
 #include "query/measures/measures.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 #include "engine/memory/grow.h"
 #include "engine/status.h"
+#include "engine/text/ascii.h"
 #include "engine/text/c_locale.h"
 
 #define LEAST_GEOMETRIC 0.00001 /* trec_eval's MIN_GEO_MEAN: an average precision below it counts as it in gm_map */
@@ -308,7 +308,7 @@ static const gx_measure_kind *find_kind(const char *name, size_t len)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
         const char *const names[] = {kinds[i].name, kinds[i].also[0], kinds[i].also[1]};
         for (size_t j = 0; j < 3 && names[j]; ++j)
-            if (strlen(names[j]) == len && !strncasecmp(names[j], name, len))
+            if (strlen(names[j]) == len && gx_same_start(names[j], name, len))
                 return &kinds[i];
     }
     return NULL;
@@ -362,7 +362,7 @@ static bool split_recall(const char *item, size_t len, const gx_measure_kind **k
 static bool split_name(const char *item, size_t len, const gx_measure_kind **kind, uint32_t *cutoff)
 {
     size_t digits = len;
-    while (digits > 0 && isdigit((unsigned char)item[digits - 1]))
+    while (digits > 0 && gx_is_digit(item[digits - 1]))
         --digits;
     uint64_t k = 0;
     for (size_t i = digits; i < len && k <= UINT32_MAX; ++i)

@@ -1,5 +1,4 @@
 /* options.c: the table of a search's options: their names, what their values look like, and where they go. */
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include "engine/api/gpuidx_advanced.h"
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "engine/text/ascii.h"
 #include "engine/text/c_locale.h"
 
 void gx_search_setup_init(gx_search_setup *s, size_t size)
@@ -91,7 +91,7 @@ typedef struct value {
 static bool read_number(double *out, const char *text)
 {
     char *end;
-    if (!isdigit((unsigned char)text[strspn(text, "+-.")]) || text[strspn(text, "0123456789.eE+-")])
+    if (!gx_is_digit(text[strspn(text, "+-.")]) || text[strspn(text, "0123456789.eE+-")])
         return false;
     *out = gx_strtod(text, &end);
     return *end == 0 && isfinite(*out);

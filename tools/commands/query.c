@@ -1,11 +1,11 @@
 /* query.c: `gpuidx query`: one query, a stream of them, or the shell. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "engine/api/gpuidx_advanced.h"
+#include "engine/text/ascii.h"
 #include "tools/shell/query_context.h"
 #include "tools/shell/shell.h"
 
@@ -78,7 +78,7 @@ static const char *fault_of_id(const char *id, size_t n)
     if (n == 0)
         return "the query's id is empty";
     for (size_t i = 0; i < n; ++i)
-        if (isspace((unsigned char)id[i]))
+        if (gx_is_space(id[i]))
             return "white space in the query's id";
     return NULL;
 }

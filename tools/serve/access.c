@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+
+#include "engine/text/ascii.h"
 
 typedef struct token {
     char *secret;
@@ -271,9 +272,9 @@ static size_t decode_base64(const char *text, char *to, size_t size)
 static const identity *identify(exchange *x, const char *authorization)
 {
     tokens *t = x->sv->tokens;
-    if (strncasecmp(authorization, "Bearer ", 7) == 0 || strncasecmp(authorization, "ApiKey ", 7) == 0)
+    if (gx_same_start(authorization, "Bearer ", 7) || gx_same_start(authorization, "ApiKey ", 7))
         return find_identity(t, authorization + 7, strlen(authorization + 7));
-    if (strncasecmp(authorization, "Basic ", 6) != 0)
+    if (!gx_same_start(authorization, "Basic ", 6))
         return NULL;
     char pair[512];
     const size_t len = decode_base64(authorization + 6, pair, sizeof pair);
@@ -319,7 +320,7 @@ static bool host_name(const char *host, char name[256])
 static bool is_among(const char *name, const char *const *names, uint32_t n)
 {
     for (uint32_t i = 0; i < n; ++i)
-        if (strcasecmp(name, names[i]) == 0)
+        if (gx_same_text(name, names[i]))
             return true;
     return false;
 }
@@ -342,7 +343,7 @@ static bool is_own_origin(const server *sv, const char *origin, const char *host
     const char *slashes = strstr(origin, "://");
     if (is_among(origin, sv->origins, sv->n_origins))
         return true;
-    return slashes && host && strcasecmp(slashes + 3, host) == 0;
+    return slashes && host && gx_same_text(slashes + 3, host);
 }
 
 void access_check(exchange *x)

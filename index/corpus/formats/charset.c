@@ -4,6 +4,8 @@
 #include <iconv.h>
 #include <stdlib.h>
 
+#include "engine/text/ascii.h"
+
 enum {
     MOST_LABEL = 40,     /* bytes of a set's name */
     MOST_PRESCAN = 1024, /* bytes in which the page tells its set; more of its head, if that is longer */
@@ -91,14 +93,9 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
 }
 
-static bool is_letter(char c)
-{
-    return (c | 32) >= 'a' && (c | 32) <= 'z';
-}
-
 static bool same(gx_span a, const char *what)
 {
-    return a.n == strlen(what) && strncasecmp(a.p, what, a.n) == 0;
+    return a.n == strlen(what) && gx_same_start(a.p, what, a.n);
 }
 
 gx_span gx_find_charset(gx_span v)
@@ -106,7 +103,7 @@ gx_span gx_find_charset(gx_span v)
     static const char name[] = "charset";
     char *p = v.p, *const end = v.p + v.n;
     for (; (size_t)(end - p) >= sizeof name - 1; ++p) {
-        if (strncasecmp(p, name, sizeof name - 1) != 0)
+        if (!gx_same_start(p, name, sizeof name - 1))
             continue;
         char *q = p + sizeof name - 1;
         while (q < end && is_space(*q))
@@ -200,7 +197,7 @@ static char *pass_tag(char *name, char *end)
 static bool tag_at(const char *p, const char *end, const char *name)
 {
     const size_t n = strlen(name);
-    return (size_t)(end - p) > n + 1 && strncasecmp(p + 1, name, n) == 0 &&
+    return (size_t)(end - p) > n + 1 && gx_same_start(p + 1, name, n) &&
            (is_space(p[n + 1]) || p[n + 1] == '/' || p[n + 1] == '>');
 }
 
@@ -219,7 +216,7 @@ static gx_span ask_page(gx_span page)
             const gx_span charset = read_meta(&p, end);
             if (charset.n)
                 return charset;
-        } else if (end - p > 1 && (is_letter(p[1]) || (p[1] == '/' && end - p > 2 && is_letter(p[2])))) {
+        } else if (end - p > 1 && (gx_is_letter(p[1]) || (p[1] == '/' && end - p > 2 && gx_is_letter(p[2])))) {
             p = pass_tag(p + 1, end);
         } else if (end - p > 1 && strchr("!/?", p[1]) && p[1]) {
             char *gt = memchr(p, '>', (size_t)(end - p));

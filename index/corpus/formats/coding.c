@@ -5,6 +5,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "engine/text/ascii.h"
 #include "index/corpus/formats/brotli.h"
 
 bool gx_looks_like_text(gx_span body)
@@ -190,7 +191,7 @@ static void undo_deflate(unpacking *u, gx_span body)
 
 static bool same(gx_span a, const char *what)
 {
-    return a.n == strlen(what) && strncasecmp(a.p, what, a.n) == 0;
+    return a.n == strlen(what) && gx_same_start(a.p, what, a.n);
 }
 
 /* Undo one encoding of the body, to u->to. false: it is none that is known. *encoded false: the body is not. */

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "engine/text/ascii.h"
+
 /* What a byte is in a tag. */
 enum char_class { SPACE = 1, ENDS_NAME = 2, ENDS_ATTRIBUTE = 4, ENDS_VALUE = 8 };
 
@@ -26,11 +28,6 @@ static bool is(char c, enum char_class k)
 static bool is_space(char c)
 {
     return is(c, SPACE);
-}
-
-static bool is_letter(char c)
-{
-    return (c | 32) >= 'a' && (c | 32) <= 'z';
 }
 
 /* ---- character references ---- */
@@ -170,7 +167,7 @@ static const char *sgml_markup_end(const char *p, const char *end, limits *l)
     }
     if (p + 1 < end && p[1] != '!' && p[1] != '?') {
         const char *name = p + 1 + (p[1] == '/');
-        if (name >= end || !is_letter(*name))
+        if (name >= end || !gx_is_letter(*name))
             return NULL;
     }
     return p + 1 < end ? sgml_tag_end(p, end) : NULL;
@@ -256,7 +253,7 @@ static bool read_tag(const char *p, const char *end, tag *t)
 {
     for (t->n = 0; p < end && !is(*p, ENDS_NAME); ++p) {
         if (t->n < MOST_NAME)
-            t->name[t->n] = (char)(*p | (is_letter(*p) ? 32 : 0));
+            t->name[t->n] = (char)(*p | (gx_is_letter(*p) ? 32 : 0));
         t->n += t->n <= MOST_NAME;
     }
     if (p < end && *p == '>') {
@@ -345,7 +342,7 @@ static content content_of(const tag *t)
 /* Whether the name, in any case, stands at p and ends there. */
 static bool name_at(const char *p, const char *end, const char *name, size_t n)
 {
-    return (size_t)(end - p) > n && is(p[n], ENDS_NAME) && strncasecmp(p, name, n) == 0;
+    return (size_t)(end - p) > n && is(p[n], ENDS_NAME) && gx_same_start(p, name, n);
 }
 
 /* The "</name" of an element whose content begins at p; end if there is none. */
@@ -521,9 +518,9 @@ static void take_markup(page *g)
 {
     const char *const p = g->from, *const end = g->end;
     const char c = end - p > 1 ? p[1] : 0, d = end - p > 2 ? p[2] : 0;
-    if (is_letter(c)) {
+    if (gx_is_letter(c)) {
         take_tag(g, p + 1, false);
-    } else if (c == '/' && is_letter(d)) {
+    } else if (c == '/' && gx_is_letter(d)) {
         take_tag(g, p + 2, true);
     } else if (c == '/' && d == '>') {
         g->from = p + 3;

@@ -3,12 +3,14 @@
 
 #include "index/corpus/source_reader.h"
 
+#include "engine/text/ascii.h"
+
 /* ---- which column is what ---- */
 
 static bool is_one_of(const char *p, size_t n, const char *const *names)
 {
     for (; *names; ++names)
-        if (strlen(*names) == n && strncasecmp(p, *names, n) == 0)
+        if (strlen(*names) == n && gx_same_start(p, *names, n))
             return true;
     return false;
 }
@@ -370,7 +372,7 @@ static gx_status read_separator(gx_source *s, gx_error *err)
     const bool quoted_line = stop - p >= 2 && *p == '"' && stop[-1] == '"';
     p += quoted_line;
     stop -= quoted_line;
-    if (stop - p != 5 || strncasecmp(p, "sep=", 4) != 0 || p[4] == '"' || p[4] == '\r' || (unsigned char)p[4] >= 0x80)
+    if (stop - p != 5 || !gx_same_start(p, "sep=", 4) || p[4] == '"' || p[4] == '\r' || (unsigned char)p[4] >= 0x80)
         return GX_OK;
     s->delimiter = p[4];
     gx_input_consume(in, (size_t)((nl ? nl + 1 : end) - line));

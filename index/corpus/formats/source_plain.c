@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/text/ascii.h"
 #include "index/corpus/formats/charset.h"
 #include "index/corpus/formats/html.h"
 #include "index/corpus/source_reader.h"
@@ -51,7 +52,7 @@ static size_t unpacked_length(const char *name)
     const size_t n = strlen(name);
     for (size_t i = 0; i < sizeof packed / sizeof *packed; ++i) {
         const size_t m = strlen(packed[i]);
-        if (n > m && strcasecmp(name + n - m, packed[i]) == 0)
+        if (n > m && gx_same_text(name + n - m, packed[i]))
             return n - m;
     }
     return n;
@@ -79,7 +80,7 @@ static bool names_html(const char *name)
     const size_t n = unpacked_length(name);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; ++i) {
         const size_t m = strlen(ends[i]);
-        if (n >= m && strncasecmp(name + n - m, ends[i], m) == 0)
+        if (n >= m && gx_same_start(name + n - m, ends[i], m))
             return true;
     }
     return false;

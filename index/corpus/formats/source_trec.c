@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "engine/text/ascii.h"
 #include "index/corpus/formats/charset.h"
 #include "index/corpus/formats/html.h"
 #include "index/corpus/source_reader.h"
@@ -16,15 +17,10 @@ enum {
     MOST_TAG = 4096               /* bytes of a "<DOC ...>" */
 };
 
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static bool starts_with(const char *p, const char *end, const char *what)
 {
     const size_t n = strlen(what);
-    return (size_t)(end - p) >= n && strncasecmp(p, what, n) == 0;
+    return (size_t)(end - p) >= n && gx_same_start(p, what, n);
 }
 
 typedef enum gt_state { GT_FOUND, GT_BEHIND_LT, GT_UNKNOWN } gt_state;
@@ -46,7 +42,7 @@ static const char *find_gt(const char *p, const char *end, gt_state *state)
             quote = *p == quote ? 0 : quote;
         else if ((*p == '"' || *p == '\'') && before == '=')
             quote = *p;
-        before = is_space(*p) ? before : *p;
+        before = gx_is_space(*p) ? before : *p;
     }
     *state = p < end ? GT_FOUND : GT_UNKNOWN;
     return p < end ? p : first;
@@ -61,7 +57,7 @@ static tag_state document_tag(const char *p, const char *end, bool more, const c
     static const char name[] = "<DOC";
     const size_t n = (size_t)(end - p), known = n < sizeof name - 1 ? n : sizeof name - 1;
     gt_state state;
-    if (strncasecmp(p, name, known) != 0)
+    if (!gx_same_start(p, name, known))
         return NO_TAG;
     if (n <= sizeof name - 1)
         return more ? CUT_TAG : NO_TAG;
@@ -70,7 +66,7 @@ static tag_state document_tag(const char *p, const char *end, bool more, const c
         *behind = q + 1;
         return WHOLE_TAG;
     }
-    if (!is_space(*q))
+    if (!gx_is_space(*q))
         return NO_TAG;
     const bool short_tag = n <= MOST_TAG;
     const char *const stop = short_tag ? end : p + MOST_TAG, *gt = find_gt(q, stop, &state);
@@ -85,23 +81,23 @@ static gx_span find_id_attribute(const char *p, const char *end)
 {
     static const char *const names[] = {"id", "docno", "docid"};
     while (p < end) {
-        while (p < end && is_space(*p))
+        while (p < end && gx_is_space(*p))
             ++p;
         const char *const name = p;
-        while (p < end && !is_space(*p) && *p != '=')
+        while (p < end && !gx_is_space(*p) && *p != '=')
             ++p;
         const size_t n = (size_t)(p - name);
-        while (p < end && is_space(*p))
+        while (p < end && gx_is_space(*p))
             ++p;
         if (p == end || *p != '=')
             continue;
-        for (++p; p < end && is_space(*p);)
+        for (++p; p < end && gx_is_space(*p);)
             ++p;
         const char quote = p < end && (*p == '"' || *p == '\'') ? *p++ : 0, *const value = p;
-        while (p < end && (quote ? *p != quote : !is_space(*p)))
+        while (p < end && (quote ? *p != quote : !gx_is_space(*p)))
             ++p;
         for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
-            if (n == strlen(names[i]) && strncasecmp(name, names[i], n) == 0)
+            if (n == strlen(names[i]) && gx_same_start(name, names[i], n))
                 return (gx_span){(char *)value, (size_t)(p - value)};
         p += quote && p < end;
     }
@@ -113,7 +109,7 @@ size_t gx_trec_end_tag(const char *p, const char *end)
     const char *q = p + 5;
     if (!starts_with(p, end, "</DOC"))
         return 0;
-    while (q < end && q - p < GX_TREC_END_TAG - 1 && is_space(*q))
+    while (q < end && q - p < GX_TREC_END_TAG - 1 && gx_is_space(*q))
         ++q;
     return q < end && *q == '>' ? (size_t)(q + 1 - p) : 0;
 }
@@ -129,9 +125,9 @@ static tag_state starts_document(const char *p, const char *end, bool more)
         return WHOLE_TAG;
     if (more && end - behind < LOOK_AHEAD)
         return CUT_TAG;
-    while (behind < end && is_space(*behind))
+    while (behind < end && gx_is_space(*behind))
         ++behind;
-    return starts_with(behind, end, "<DOCNO") && end - behind > 6 && (behind[6] == '>' || is_space(behind[6]))
+    return starts_with(behind, end, "<DOCNO") && end - behind > 6 && (behind[6] == '>' || gx_is_space(behind[6]))
                ? WHOLE_TAG
                : NO_TAG;
 }
@@ -157,7 +153,7 @@ static gx_status find_document(gx_source *s, size_t *n_tag, bool *found, gx_erro
             return GX_OK;
         }
         for (const char *q = p; s->first && !other && q < end; ++q)
-            other = !is_space(*q);
+            other = !gx_is_space(*q);
         if (in->eof) {
             gx_input_consume(in, (size_t)(end - p));
             *found = false;
@@ -315,7 +311,7 @@ static bool find_element(char *p, char *end, const char *const *names, element *
         for (int i = 0; names[i]; ++i) {
             const size_t n = strlen(names[i]);
             char *q = p + 1 + n;
-            if (q >= end || (*q != '>' && !is_space(*q)) || !starts_with(p + 1, end, names[i]))
+            if (q >= end || (*q != '>' && !gx_is_space(*q)) || !starts_with(p + 1, end, names[i]))
                 continue;
             e->name = names[i];
             char *gt = (char *)find_gt(q, end, &state);
@@ -325,7 +321,7 @@ static bool find_element(char *p, char *end, const char *const *names, element *
             e->begin = gt + 1;
             for (q = gt; (q = find_lt(q, end, &open)); ++q)
                 if (q + 1 < end && q[1] == '/' && starts_with(q + 2, end, names[i]) && q + 2 + n < end &&
-                    (q[2 + n] == '>' || is_space(q[2 + n])))
+                    (q[2 + n] == '>' || gx_is_space(q[2 + n])))
                     break;
             if (!q)
                 return false;
@@ -345,9 +341,9 @@ static gx_status not_closed(gx_source *s, const char *name, gx_error *err)
 
 static void trim(gx_span *a)
 {
-    while (a->n > 0 && is_space(*a->p))
+    while (a->n > 0 && gx_is_space(*a->p))
         ++a->p, --a->n;
-    while (a->n > 0 && is_space(a->p[a->n - 1]))
+    while (a->n > 0 && gx_is_space(a->p[a->n - 1]))
         --a->n;
 }
 
@@ -389,7 +385,7 @@ static gx_status take_title(gx_source *s, gx_span rest, gx_error *err)
     if (!gx_scratch_add(&s->title, title.p, title.n))
         return gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
     for (size_t i = 0; i < s->title.n; ++i)
-        if (is_space(s->title.p[i]))
+        if (gx_is_space(s->title.p[i]))
             s->title.p[i] = ' ';
     memset(e.outer, ' ', (size_t)(e.after - e.outer));
     if (s->title.n)

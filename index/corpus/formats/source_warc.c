@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "engine/text/ascii.h"
 #include "index/corpus/formats/charset.h"
 #include "index/corpus/formats/coding.h"
 #include "index/corpus/formats/html.h"
@@ -33,7 +34,7 @@ static gx_status no_memory(gx_source *s, gx_error *err)
 static bool header_is(const char *line, size_t len, const char *name, gx_span *value)
 {
     const size_t n = strlen(name);
-    if (len <= n || line[n] != ':' || strncasecmp(line, name, n) != 0)
+    if (len <= n || line[n] != ':' || !gx_same_start(line, name, n))
         return false;
     const char *p = line + n + 1, *end = line + len;
     while (p < end && (*p == ' ' || *p == '\t'))
@@ -46,7 +47,7 @@ static bool header_is(const char *line, size_t len, const char *name, gx_span *v
 
 static bool begins(gx_span a, const char *what)
 {
-    return a.n >= strlen(what) && strncasecmp(a.p, what, strlen(what)) == 0;
+    return a.n >= strlen(what) && gx_same_start(a.p, what, strlen(what));
 }
 
 static bool same(gx_span a, const char *what)

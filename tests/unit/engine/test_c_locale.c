@@ -2,9 +2,12 @@
  * Arabic point, which is two bytes. Other test programs run under the latter as a whole (tests/meson.build). */
 #include "engine/text/c_locale.h"
 
+#include <ctype.h>
 #include <math.h>
+#include <strings.h>
 
 #include "engine/status.h"
+#include "engine/text/ascii.h"
 #include "engine/text/json_text.h"
 #include "index/attributes/attributes.h"
 #include "query/replay/run_file.h"
@@ -124,9 +127,38 @@ static void a_decimal_point_of_two_bytes_changes_nothing(void **state)
     check_all("\xd9\xab", 0x66b);
 }
 
+static void bytes_are_those_of_ascii(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 256; ++c) { /* this program has the C locale */
+        assert_int_equal(gx_is_space((char)c), isspace(c) != 0);
+        assert_int_equal(gx_is_digit((char)c), isdigit(c) != 0);
+        assert_int_equal(gx_is_letter((char)c), isalpha(c) != 0);
+        assert_int_equal(gx_is_letter_or_digit((char)c), isalnum(c) != 0);
+        assert_int_equal(gx_is_hex((char)c), isxdigit(c) != 0);
+        assert_int_equal((unsigned char)gx_lower((char)c), tolower(c));
+    }
+}
+
+static void capitals_are_those_of_ascii(void **state)
+{
+    static const char *const texts[] = {"",          "TITLE",    "title", "TiTles", "t\xc4\xb0tle", "T\xc4\xb0TLE",
+                                        "\xe9t\xe9", "\xc9T\xc9"};
+    const size_t n = sizeof texts / sizeof *texts;
+    (void)state;
+    for (size_t i = 0; i < n; ++i)
+        for (size_t j = 0; j < n; ++j) {
+            assert_int_equal(gx_same_text(texts[i], texts[j]), strcasecmp(texts[i], texts[j]) == 0);
+            for (size_t most = 0; most < 8; ++most)
+                assert_int_equal(gx_same_start(texts[i], texts[j], most), strncasecmp(texts[i], texts[j], most) == 0);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_are_those_of_ascii),
+        cmocka_unit_test(capitals_are_those_of_ascii),
         cmocka_unit_test(a_decimal_comma_changes_nothing),
         cmocka_unit_test(a_decimal_point_of_two_bytes_changes_nothing),
     };
