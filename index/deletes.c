@@ -10,6 +10,7 @@
 
 #include "engine/files/atomic_file.h"
 #include "engine/files/temporary_file.h"
+#include "engine/lower_bound.h"
 #include "engine/status.h"
 #include "index/parts.h"
 
@@ -81,18 +82,12 @@ uint32_t gx_deletes_select(const gx_deletes *d, uint32_t rank)
 {
     if (!d)
         return rank;
-    size_t lo = 0, hi = n_words(d->n_docs);
-    while (hi - lo > 1) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (d->before[mid] <= rank)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    uint64_t word = d->live[lo];
-    for (uint32_t i = d->before[lo]; i < rank; ++i)
+    GX_FIRST(size_t, behind, 1, n_words(d->n_docs), d->before[behind] > rank);
+    const size_t w = behind - 1;
+    uint64_t word = d->live[w];
+    for (uint32_t i = d->before[w]; i < rank; ++i)
         word &= word - 1;
-    return (uint32_t)(64 * lo + (size_t)__builtin_ctzll(word));
+    return (uint32_t)(64 * w + (size_t)__builtin_ctzll(word));
 }
 
 /* ---- files ---- */
@@ -248,18 +243,11 @@ static gx_status count_gone(const gx_index *ix, uint32_t term, const uint64_t *g
 {
     uint32_t docids[GX_MAX_BLOCK];
     const gx_list l = gx_index_list(ix, term);
-    uint32_t j = 0;
     *n = 0;
     if (l.heads[0] > most)
         return GX_OK;
-    for (uint32_t hi = l.n_blocks; hi - j > 1;) { /* the last block that begins at or before the first of them */
-        const uint32_t mid = j + (hi - j) / 2;
-        if (l.heads[mid] <= least)
-            j = mid;
-        else
-            hi = mid;
-    }
-    for (; j < l.n_blocks && l.heads[j] <= most; ++j) {
+    GX_FIRST(uint32_t, behind, 1, l.n_blocks, l.heads[behind] > least);
+    for (uint32_t j = behind - 1; j < l.n_blocks && l.heads[j] <= most; ++j) {
         const uint32_t head = l.heads[j], next = j + 1 < l.n_blocks ? l.heads[j + 1] : ix->n_docs;
         if (l.df == 1) {
             *n = (uint32_t)(gone[head / 64] >> head % 64 & 1);

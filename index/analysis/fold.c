@@ -4,6 +4,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "engine/lower_bound.h"
 #include "index/analysis/emoji.h"
 
 /* Text is folded in units: a character and the marks, vowels of Hangul and ignorable characters
@@ -206,15 +207,8 @@ bool gx_fold_text(gx_fold *f, const char *text, size_t len)
 /* The chunk of a byte of the folded text. */
 static const gx_fold_chunk *chunk_of(const gx_fold *f, size_t at)
 {
-    uint32_t lo = 0, hi = f->n_chunks;
-    while (hi - lo > 1) {
-        const uint32_t mid = lo + (hi - lo) / 2;
-        if (f->chunks[mid].at <= at)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return &f->chunks[lo];
+    GX_FIRST(uint32_t, behind, 1, f->n_chunks, f->chunks[behind].at > at);
+    return &f->chunks[behind - 1];
 }
 
 void gx_fold_range(const gx_fold *f, size_t *begin, size_t *end)

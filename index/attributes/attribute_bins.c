@@ -1,19 +1,13 @@
 #include "index/attributes/attribute_bins.h"
+#include "engine/lower_bound.h"
 
 #include <stdlib.h>
 
 /* The start of a value that is next to place p. */
 static uint64_t nearest_start(const gx_column_order *o, uint64_t p)
 {
-    uint64_t low = 0, high = o->n_starts;
-    while (low < high) { /* the first value that begins behind p */
-        const uint64_t middle = low + (high - low) / 2;
-        if (o->starts[middle] <= p)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const uint64_t behind = low < o->n_starts ? o->starts[low] : o->n, before = low ? o->starts[low - 1] : 0;
+    GX_FIRST(uint64_t, i, 0, o->n_starts, o->starts[i] > p);
+    const uint64_t behind = i < o->n_starts ? o->starts[i] : o->n, before = i ? o->starts[i - 1] : 0;
     return behind - p < p - before ? behind : before;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/lower_bound.h"
 #include "index/attributes/attribute_bins.h"
 #include "index/attributes/attribute_rows.h"
 #include "index/attributes/attribute_sets.h"
@@ -219,16 +220,9 @@ void gx_column_free_order(gx_column *c)
 /* The first place whose value is at least `key` is in [*least, *most]: by the samples. */
 static void bracket(const gx_column_order *o, uint64_t key, uint64_t *least, uint64_t *most)
 {
-    uint64_t low = 0, high = (o->n + GX_SAMPLE_PLACES - 1) / GX_SAMPLE_PLACES;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (o->samples[middle] < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *most = low * GX_SAMPLE_PLACES < o->n ? low * GX_SAMPLE_PLACES : o->n;
-    *least = low ? (low - 1) * GX_SAMPLE_PLACES + 1 : 0;
+    GX_FIRST(uint64_t, i, 0, (o->n + GX_SAMPLE_PLACES - 1) / GX_SAMPLE_PLACES, o->samples[i] >= key);
+    *most = i * GX_SAMPLE_PLACES < o->n ? i * GX_SAMPLE_PLACES : o->n;
+    *least = i ? (i - 1) * GX_SAMPLE_PLACES + 1 : 0;
 }
 
 /* The first place whose value is at least `key`: among the samples, then between two of them. */
@@ -236,14 +230,8 @@ static uint64_t lower_bound(const gx_column *c, const gx_column_order *o, uint64
 {
     uint64_t low, high;
     bracket(o, key, &low, &high);
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (key_at(c, o, middle) < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    GX_FIRST(uint64_t, place, low, high, key_at(c, o, place) >= key);
+    return place;
 }
 
 void gx_column_order_range(const gx_column *c, const gx_column_order *o, uint64_t low, uint64_t high, uint64_t *begin,
@@ -282,29 +270,15 @@ gx_place_bounds gx_column_order_bracket(const gx_column *c, const gx_column_orde
 /* The first zone that has, or has before it, a value of at least `low`; n: none. */
 static uint32_t first_zone(const gx_zone *zones, uint32_t n, uint64_t low)
 {
-    uint32_t begin = 0;
-    while (begin < n) {
-        const uint32_t middle = begin + (n - begin) / 2;
-        if (zones[middle].most_before < low)
-            begin = middle + 1;
-        else
-            n = middle;
-    }
-    return begin;
+    GX_FIRST(uint32_t, i, 0, n, zones[i].most_before >= low);
+    return i;
 }
 
 /* The end of the zones that have, or have behind them, a value of at most `high`; 0: none. */
 static uint32_t end_zone(const gx_zone *zones, uint32_t n, uint64_t high)
 {
-    uint32_t begin = 0;
-    while (begin < n) {
-        const uint32_t middle = begin + (n - begin) / 2;
-        if (zones[middle].least_behind <= high)
-            begin = middle + 1;
-        else
-            n = middle;
-    }
-    return begin;
+    GX_FIRST(uint32_t, i, 0, n, zones[i].least_behind > high);
+    return i;
 }
 
 static bool meets(const gx_zone *z, uint64_t low, uint64_t high)
@@ -332,29 +306,15 @@ void gx_column_order_bound(const gx_column_order *o, uint32_t n_docs, uint64_t l
 /* The first zone from which on all values are at least `low`; n: none. */
 static uint32_t first_zone_inside(const gx_zone *zones, uint32_t n, uint64_t low)
 {
-    uint32_t begin = 0;
-    while (begin < n) {
-        const uint32_t middle = begin + (n - begin) / 2;
-        if (zones[middle].least_behind < low)
-            begin = middle + 1;
-        else
-            n = middle;
-    }
-    return begin;
+    GX_FIRST(uint32_t, i, 0, n, zones[i].least_behind >= low);
+    return i;
 }
 
 /* The end of the zones up to which all values are at most `high`; 0: none. */
 static uint32_t end_zone_inside(const gx_zone *zones, uint32_t n, uint64_t high)
 {
-    uint32_t begin = 0;
-    while (begin < n) {
-        const uint32_t middle = begin + (n - begin) / 2;
-        if (zones[middle].most_before <= high)
-            begin = middle + 1;
-        else
-            n = middle;
-    }
-    return begin;
+    GX_FIRST(uint32_t, i, 0, n, zones[i].most_before > high);
+    return i;
 }
 
 void gx_column_order_inside(const gx_column_order *o, uint32_t n_docs, uint64_t low, uint64_t high, uint32_t *first,

@@ -5,6 +5,7 @@
 
 #include "codecs/decode.h"
 #include "codecs/words/bits.h"
+#include "engine/lower_bound.h"
 #include "engine/status.h"
 #include "index/attributes/attributes.h"
 
@@ -95,16 +96,10 @@ uint64_t gx_bitmaps_greatest(const gx_column *c, uint32_t bin)
 static uint32_t count_bins(const gx_column *c, uint64_t (*value)(const gx_column *c, uint32_t bin), uint64_t key,
                            bool or_equal)
 {
-    uint32_t low = 0, high = c->bitmaps.n_bins;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        const uint64_t x = gx_sort_key(c->type, value(c, middle));
-        if (x < key || (or_equal && x == key))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    uint64_t x;
+    GX_FIRST(uint32_t, bin, 0, c->bitmaps.n_bins,
+             (x = gx_sort_key(c->type, value(c, bin)), x > key || (!or_equal && x == key)));
+    return bin;
 }
 
 bool gx_bitmaps_find(const gx_column *c, uint64_t low, uint64_t high, uint32_t *first, uint32_t *last)

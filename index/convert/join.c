@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/files/temporary_file.h"
+#include "engine/lower_bound.h"
 #include "engine/memory/grow.h"
 #include "engine/parallel.h"
 #include "engine/status.h"
@@ -83,22 +84,15 @@ static gx_status cut_ranges(join *j, uint32_t n_threads, gx_error *err)
 /* The first term of a part at or behind the beginning of a range. */
 static uint32_t find_begin(const join *j, const gx_index *part, uint32_t range)
 {
-    uint32_t lo = 0;
     if (range == 0)
         return 0;
     if (range == j->n_ranges)
         return part->n_terms;
     size_t len, found_len;
-    const char *term = gx_strings_get(&j->bounding->terms, j->begins[range], &len);
-    for (uint32_t hi = part->n_terms; lo < hi;) {
-        const uint32_t mid = lo + (hi - lo) / 2;
-        const char *found = gx_strings_get(&part->terms, mid, &found_len);
-        if (compare_terms(found, found_len, term, len) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    const char *term = gx_strings_get(&j->bounding->terms, j->begins[range], &len), *found;
+    GX_FIRST(uint32_t, i, 0, part->n_terms,
+             (found = gx_strings_get(&part->terms, i, &found_len), compare_terms(found, found_len, term, len) >= 0));
+    return i;
 }
 
 static void read_cursor(term_cursor *c, const gx_index *part)

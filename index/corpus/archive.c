@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/lower_bound.h"
 #include "engine/memory/grow.h"
 #include "engine/status.h"
 
@@ -398,17 +399,10 @@ static gx_status keep_link(gx_input *in, const char *name, const char *target, g
 /* A link to the file of that name which has not been given; NULL: there is none. */
 static hard_link *find_link(const gx_archive *a, const char *target)
 {
-    size_t low = 0, high = a->n_links;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (strcmp(a->links[middle].target, target) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    while (low < a->n_links && strcmp(a->links[low].target, target) == 0 && a->links[low].given)
-        ++low;
-    return low < a->n_links && strcmp(a->links[low].target, target) == 0 ? &a->links[low] : NULL;
+    GX_FIRST(size_t, i, 0, a->n_links, strcmp(a->links[i].target, target) >= 0);
+    while (i < a->n_links && strcmp(a->links[i].target, target) == 0 && a->links[i].given)
+        ++i;
+    return i < a->n_links && strcmp(a->links[i].target, target) == 0 ? &a->links[i] : NULL;
 }
 
 /* Sort the links by targets; a link to a link becomes one to the latter's target. */

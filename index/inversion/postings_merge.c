@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "engine/heap.h"
+#include "engine/lower_bound.h"
 #include "engine/status.h"
 #include "index/inversion/postings_buffer_internal.h"
 
@@ -110,19 +112,7 @@ static bool before(const cursor *a, const cursor *b)
     return c < 0 || (c == 0 && a->number < b->number);
 }
 
-/* Move heap[i] down to its place in the heap of n. */
-static void sift_down(cursor **heap, uint32_t n, uint32_t i)
-{
-    cursor *const c = heap[i];
-    for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && before(heap[child + 1], heap[child]))
-            ++child;
-        if (!before(heap[child], c))
-            break;
-        heap[i] = heap[child];
-    }
-    heap[i] = c;
-}
+GX_DEFINE_SIFT_DOWN(sift_down, cursor *, before)
 
 /* Decode a run's entry. */
 static void decode_entry(const cursor *c, uint32_t *docids, uint32_t *tfs)
@@ -265,30 +255,16 @@ static bool is_before_end(uint64_t prefix, gx_term_range r)
 /* The first of keys whose prefix is not below this one. */
 static uint32_t find_key(const gx_postings_buffer *inv, uint64_t prefix)
 {
-    uint32_t lo = 0, hi = inv->n_lists;
-    while (lo < hi) {
-        const uint32_t mid = lo + (hi - lo) / 2;
-        if (inv->keys[mid].prefix < prefix)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    GX_FIRST(uint32_t, i, 0, inv->n_lists, inv->keys[i].prefix >= prefix);
+    return i;
 }
 
 /* The number of the run's marks, from its first on, whose prefix is below this one. */
 static uint32_t count_marks(const gx_postings_buffer *inv, const run *r, uint64_t prefix)
 {
     const mark *const marks = inv->marks + r->first_mark;
-    uint32_t lo = 0, hi = r->n_marks;
-    while (lo < hi) {
-        const uint32_t mid = lo + (hi - lo) / 2;
-        if (marks[mid].prefix < prefix)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    GX_FIRST(uint32_t, i, 0, r->n_marks, marks[i].prefix >= prefix);
+    return i;
 }
 
 /* Move the cursor to its first entry in the range. *more = false: there is none. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "engine/hash.h"
+#include "engine/lower_bound.h"
 #include "engine/memory/prefetch.h"
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
@@ -355,16 +356,10 @@ gx_status gx_collection_slice(gx_index **out, const gx_index *collection, uint32
 
 const gx_part *gx_parts_find(const gx_parts *p, uint64_t docid, uint32_t *local)
 {
-    uint32_t lo = 0, hi = p->n;
-    while (hi - lo > 1) {
-        const uint32_t mid = lo + (hi - lo) / 2;
-        if (p->parts[mid].base <= docid)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    *local = gx_deletes_select(p->parts[lo].deletes, (uint32_t)(docid - p->parts[lo].base));
-    return &p->parts[lo];
+    GX_FIRST(uint32_t, behind, 1, p->n, p->parts[behind].base > docid);
+    const gx_part *part = &p->parts[behind - 1];
+    *local = gx_deletes_select(part->deletes, (uint32_t)(docid - part->base));
+    return part;
 }
 
 /* Which of a part's documents from 64 w on are live, up to 64 of them. */

@@ -10,6 +10,7 @@
 
 #include "engine/api/gpuidx_advanced.h"
 #include "engine/hash.h"
+#include "engine/lower_bound.h"
 #include "engine/status.h"
 #include "index/read/collection.h"
 
@@ -243,15 +244,8 @@ uint32_t gx_index_find_doc(const gx_index *ix, const char *id, size_t len)
 /* The frame that holds the document: the last one with first_doc <= docid. */
 static uint32_t frame_of(const gx_index *ix, uint32_t docid)
 {
-    uint32_t lo = 0, hi = ix->n_text_frames;
-    while (hi - lo > 1) {
-        const uint32_t mid = lo + (hi - lo) / 2;
-        if (ix->text_frames[mid].first_doc <= docid)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return lo;
+    GX_FIRST(uint32_t, behind, 1, ix->n_text_frames, ix->text_frames[behind].first_doc > docid);
+    return behind - 1;
 }
 
 /* Decompress frame i into *buf, which has room for *cap bytes and is enlarged as needed.

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/lower_bound.h"
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "index/read/collection.h"
@@ -12,17 +13,10 @@
 static uint32_t find_tf(const gx_list *list, uint32_t docid)
 {
     uint32_t docids[GX_MAX_BLOCK], tfs[GX_MAX_BLOCK];
-    uint32_t lo = 0, hi = list->n_blocks; /* heads[lo - 1] <= docid < heads[hi] */
-    while (lo < hi) {
-        const uint32_t mid = lo + (hi - lo) / 2;
-        if (list->heads[mid] <= docid)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (lo == 0)
+    GX_FIRST(uint32_t, behind, 0, list->n_blocks, list->heads[behind] > docid);
+    if (behind == 0)
         return 0;
-    const uint32_t block = lo - 1, n = gx_list_decode_docids(list, block, docids);
+    const uint32_t block = behind - 1, n = gx_list_decode_docids(list, block, docids);
     for (uint32_t i = 0; i < n; ++i)
         if (docids[i] == docid) {
             gx_list_decode_tfs(list, block, tfs);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/heap.h"
 #include "engine/memory/grow.h"
 #include "engine/sized.h"
 #include "engine/status.h"
@@ -331,39 +332,29 @@ static bool put_group(answer *a, uint32_t i, const gx_facet_count *c, const gx_c
 }
 
 /* Whether group a comes after b by count. Keys are in the order of values. */
-static bool is_after(const gx_counted_group *a, const gx_counted_group *b)
+static bool is_after(gx_counted_group a, gx_counted_group b)
 {
-    return a->count != b->count ? a->count < b->count : a->key > b->key;
+    return a.count != b.count ? a.count < b.count : a.key > b.key;
 }
 
-static int by_count(const void *a, const void *b)
+static int by_count(const void *x, const void *y)
 {
+    const gx_counted_group a = *(const gx_counted_group *)x, b = *(const gx_counted_group *)y;
     return is_after(a, b) ? 1 : is_after(b, a) ? -1 : 0;
 }
 
-/* The place of the heap's greatest moves down from i. */
-static void sift(gx_counted_group *heap, size_t n, size_t i)
-{
-    for (size_t child; (child = 2 * i + 1) < n; i = child) {
-        child += child + 1 < n && is_after(&heap[child + 1], &heap[child]);
-        if (!is_after(&heap[child], &heap[i]))
-            return;
-        const gx_counted_group g = heap[i];
-        heap[i] = heap[child];
-        heap[child] = g;
-    }
-}
+GX_DEFINE_SIFT_DOWN(sift_down, gx_counted_group, is_after)
 
 /* The first n groups by count come first, in order. The heap's first is the last of them. */
 static void select_groups(gx_counted_group *groups, size_t n_groups, size_t n)
 {
     for (size_t i = n / 2; n < n_groups && i-- > 0;)
-        sift(groups, n, i);
+        sift_down(groups, n, i);
     for (size_t i = n; i < n_groups; ++i) {
-        if (!is_after(&groups[0], &groups[i]))
+        if (!is_after(groups[0], groups[i]))
             continue;
         groups[0] = groups[i];
-        sift(groups, n, 0);
+        sift_down(groups, n, 0);
     }
     qsort(groups, n, sizeof *groups, by_count);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/lower_bound.h"
 #include "engine/memory/grow.h"
 #include "engine/status.h"
 #include "engine/text/c_locale.h"
@@ -147,15 +148,8 @@ static gx_group_range range_of(double width, double x)
 /* The number of edges, the first left out, that are not above x; the last bin has its upper edge. */
 static uint32_t bin_of_float(const gx_facet_count *f, double x)
 {
-    uint32_t low = 0, high = f->edges ? f->facet.bins - 1 : 0;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (f->edges[middle + 1] <= x)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    GX_FIRST(uint32_t, bin, 0, f->edges ? f->facet.bins - 1 : 0, f->edges[bin + 1] > x);
+    return bin;
 }
 
 static uint64_t key_of_double(const gx_facet_count *f, double x)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/lower_bound.h"
 #include "engine/status.h"
 
 #define ABSENT UINT32_MAX
@@ -44,15 +45,8 @@ static int by_key(const void *a, const void *b)
 
 static uint32_t find_key(const gx_facet_ordinals *o, uint64_t key)
 {
-    uint32_t low = 0, high = o->n;
-    while (high - low > 1) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (o->keys[middle] <= key)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    GX_FIRST(uint32_t, behind, 1, o->n, o->keys[behind] > key);
+    return behind - 1;
 }
 
 /* The keys of values of 1 or 2 bytes, and the ordinal of each such value. */

@@ -235,15 +235,8 @@ typedef struct open_block {
 /* The last block from `begin` on that begins at or before doc; begin if none does. */
 static uint32_t find_block(const gx_list *l, uint32_t begin, uint32_t doc)
 {
-    uint32_t lo = begin, hi = l->n_blocks; /* heads[lo] <= doc or lo == begin; heads[hi] > doc */
-    while (hi - lo > 1) {
-        const uint32_t mid = lo + (hi - lo) / 2;
-        if (l->heads[mid] <= doc)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return lo;
+    GX_FIRST(uint32_t, behind, begin + 1, l->n_blocks, l->heads[behind] > doc);
+    return behind - 1;
 }
 
 /* The tf of doc in block j of the list; 0: it is not there. */

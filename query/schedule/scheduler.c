@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/heap.h"
 #include "engine/status.h"
 
 #define MOST_ADAPTED 64.0 /* the threshold moves by at most this factor */
@@ -70,28 +71,17 @@ struct gx_scheduler {
 
 /* ---- heaps ---- */
 
-static bool comes_before(const entry *a, const entry *b)
+static bool comes_before(entry a, entry b)
 {
-    return a->key != b->key ? a->key < b->key : a->ticket < b->ticket;
+    return a.key != b.key ? a.key < b.key : a.ticket < b.ticket;
 }
 
-static void sift_down(heap *h, uint32_t i)
-{
-    const entry e = h->at[i];
-    for (uint32_t child; (child = 2 * i + 1) < h->n; i = child) {
-        if (child + 1 < h->n && comes_before(&h->at[child + 1], &h->at[child]))
-            ++child;
-        if (!comes_before(&h->at[child], &e))
-            break;
-        h->at[i] = h->at[child];
-    }
-    h->at[i] = e;
-}
+GX_DEFINE_SIFT_DOWN(sift_down, entry, comes_before)
 
 static void push(heap *h, const entry *e)
 {
     uint32_t i = h->n++;
-    for (uint32_t parent; i > 0 && comes_before(e, &h->at[parent = (i - 1) / 2]); i = parent)
+    for (uint32_t parent; i > 0 && comes_before(*e, h->at[parent = (i - 1) / 2]); i = parent)
         h->at[i] = h->at[parent];
     h->at[i] = *e;
 }
@@ -100,7 +90,7 @@ static void pop(heap *h)
 {
     h->at[0] = h->at[--h->n];
     if (h->n)
-        sift_down(h, 0);
+        sift_down(h->at, h->n, 0);
 }
 
 static bool is_stale(const gx_scheduler *s, const entry *e)
@@ -121,7 +111,7 @@ static void make_room(gx_scheduler *s, heap *h)
     }
     h->n = n;
     for (uint32_t i = n / 2; i-- > 0;)
-        sift_down(h, i);
+        sift_down(h->at, h->n, i);
 }
 
 /* The first entry that is not stale, or NULL. What is stale before it is dropped. */
@@ -201,7 +191,7 @@ static uint32_t first_in_queue(gx_scheduler *s, queue *q)
         return other ? other->slot : NO_SLOT;
     const uint32_t slot = q->first[__builtin_ctzll(q->filled)];
     const entry e = entry_of(s, slot);
-    return other && comes_before(other, &e) ? other->slot : slot;
+    return other && comes_before(*other, e) ? other->slot : slot;
 }
 
 /* ---- open, close ---- */

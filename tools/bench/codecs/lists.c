@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/lower_bound.h"
 #include "engine/memory/grow.h"
 #include "engine/random.h"
 #include "engine/status.h"
@@ -45,15 +46,8 @@ static gx_status number_lists(index_lists *out, const gx_index *ix, gx_error *er
 
 static gx_list get_list(const index_lists *x, uint32_t number)
 {
-    uint32_t lo = 0, hi = x->n_parts; /* first[lo] <= number < first[hi] */
-    while (hi - lo > 1) {
-        const uint32_t mid = lo + (hi - lo) / 2;
-        if (x->first[mid] <= number)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return gx_index_list(x->parts[lo], number - (uint32_t)x->first[lo]);
+    GX_FIRST(uint32_t, behind, 1, x->n_parts, x->first[behind] > number);
+    return gx_index_list(x->parts[behind - 1], number - (uint32_t)x->first[behind - 1]);
 }
 
 /* ---- the lists of a log, query after query ---- */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/lower_bound.h"
 #include "engine/random.h"
 
 /* These give the shares that the header promises. */
@@ -120,26 +121,11 @@ static uint32_t draw_length(gx_sparse_vectors *g, uint32_t mean, uint32_t least,
 static uint32_t draw_term(gx_sparse_vectors *g, const double *chances)
 {
     const double x = uniform(g) * chances[TOPICS - 1];
-    uint32_t lo = 0, hi = TOPICS - 1;
-    while (lo < hi) {
-        const uint32_t mid = (lo + hi) / 2;
-        if (chances[mid] > x)
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
-    const uint32_t topic = lo;
-    lo = g->first[topic];
-    hi = g->first[topic + 1] - 1;
-    const double y = uniform(g) * g->sums[hi];
-    while (lo < hi) {
-        const uint32_t mid = (lo + hi) / 2;
-        if (g->sums[mid] > y)
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
-    return g->by_topic[lo];
+    GX_FIRST(uint32_t, topic, 0, TOPICS - 1, chances[topic] > x);
+    const uint32_t last = g->first[topic + 1] - 1;
+    const double y = uniform(g) * g->sums[last];
+    GX_FIRST(uint32_t, i, g->first[topic], last, g->sums[i] > y);
+    return g->by_topic[i];
 }
 
 static int by_value(const void *a, const void *b)
