@@ -48,11 +48,11 @@ typedef struct gx_source_options {
     gx_file_id file_id;
     bool (*cancel)(void *user); /* called at every read; true: stop. May be NULL */
     void *user;
-    /* The fields of jsonl and vectors, such as "id=docno,text=content,title" ("title" is
-     * "title=title"). id occurs once. Several fields of title or text are joined with a space.
+    /* The members of jsonl and vectors, such as "id=docno,text=content,title" ("title" is
+     * "title=title"). id occurs once. Several members of title or text are joined with a space.
      * NULL: id, _id or docid; title; text, contents or content. Of vectors also "vector=NAME", the
      * object of terms and weights; without it, its name is vector. */
-    const char *fields;
+    const char *members;
     /* [n_attributes] The source reads the members of JSON objects, and the columns of tsv and
      * csv, of these names as values of attributes, and uses them for nothing else. An array has
      * several values; a column has them with commas between, unless its type is
@@ -75,7 +75,7 @@ typedef struct gx_source gx_source;
 
 /* Check that the n paths can be read, and begin. A path is a file, a directory (all files below it,
  * except hidden ones) or "-" (stdin). The strings of paths and opt must outlive the source. opt may
- * be NULL. GX_EUSAGE (opt's size, bad columns or fields, no path, "-" twice), GX_ENOTFOUND, GX_EIO,
+ * be NULL. GX_EUSAGE (opt's size, bad columns or members, no path, "-" twice), GX_ENOTFOUND, GX_EIO,
  * GX_ENOMEM. */
 GX_API gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, const gx_source_options *opt,
                                 gx_error *err);

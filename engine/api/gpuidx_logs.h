@@ -88,9 +88,9 @@ typedef struct gx_log_options {
     const char *topic_fields; /* the text of topics: title, desc and narr, in any order. NULL: "title" */
     bool unique;              /* refuse a query whose id an earlier one has; takes 16 to 32 bytes a query */
     bool number;              /* a query's id is its position in the log, from 1, whatever the log has */
-    /* The members of vectors, such as "id=qid,vector=weights", as gx_source_options.fields has them. A log whose
+    /* The members of vectors, such as "id=qid,vector=weights", as gx_source_options.members has them. A log whose
      * form is guessed is of vectors then, unless it is a matrix. NULL: the usual ones. */
-    const char *fields;
+    const char *members;
 } gx_log_options;
 #define GX_LOG_OPTIONS                                                                                                 \
     {                                                                                                                  \

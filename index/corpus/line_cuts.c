@@ -210,7 +210,7 @@ gx_status gx_piece_open_reader(gx_source *reader, const gx_source *s, gx_error *
     reader->delimiter = s->delimiter;
     memcpy(reader->given, s->given, sizeof s->given);
     memcpy(reader->columns, s->columns, sizeof s->columns);
-    return gx_json_fields_parse(reader, err);
+    return gx_json_members_parse(reader, err);
 }
 
 gx_status gx_line_cuts_open(gx_line_cuts **out, gx_source *s, uint32_t n_readers, size_t piece_bytes, gx_error *err)

@@ -571,7 +571,7 @@ gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, co
     s->in.user = s->opt.user;
     st = gx_columns_parse(s, err);
     if (!st)
-        st = gx_json_fields_parse(s, err);
+        st = gx_json_members_parse(s, err);
     if (!st)
         st = gx_walk_open(&s->walk, paths, n, err);
     if (!st)
@@ -647,7 +647,7 @@ gx_status gx_source_open_input(gx_source **out, gx_input *in, const gx_source_op
     s->opt = *opt;
     gx_status st = gx_walk_open(&s->walk, NULL, 0, err);
     if (!st)
-        st = gx_json_fields_parse(s, err);
+        st = gx_json_members_parse(s, err);
     if (st) {
         gx_walk_close(s->walk);
         free(s);

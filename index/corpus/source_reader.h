@@ -64,13 +64,13 @@ enum gx_column_use {
     GX_COLUMN_ATTRIBUTE
 };
 
-enum { GX_MAX_JSON_FIELDS = 16 };
+enum { GX_MAX_JSON_MEMBERS = 16 };
 
-typedef struct gx_json_field {
+typedef struct gx_json_member {
     const char *name; /* [n] */
     size_t n;
     uint8_t role; /* an enum gx_column */
-} gx_json_field;
+} gx_json_member;
 
 struct gx_source {
     gx_source_options opt;
@@ -117,8 +117,8 @@ struct gx_source {
     unsigned n_given, n_columns;
     char delimiter; /* of csv; 0: a comma */
     gx_span fields[GX_MAX_COLUMNS];
-    gx_json_field json_fields[GX_MAX_JSON_FIELDS]; /* [n_json_fields] */
-    unsigned n_json_fields;
+    gx_json_member json_members[GX_MAX_JSON_MEMBERS]; /* [n_json_members] */
+    unsigned n_json_members;
 };
 
 /* Read the next record into s->rec. GX_OK with *found false: the file has no further record. */
@@ -172,8 +172,8 @@ gx_status gx_source_add_value(gx_source *s, uint32_t i, gx_span text, gx_error *
 /* Parse opt.columns into given and n_given. GX_EUSAGE. */
 gx_status gx_columns_parse(gx_source *s, gx_error *err);
 
-/* Parse opt.fields into json_fields; of vectors one of them has the role GX_COLUMN_VECTOR. GX_EUSAGE. */
-gx_status gx_json_fields_parse(gx_source *s, gx_error *err);
+/* Parse opt.members into json_members; of vectors one of them has the role GX_COLUMN_VECTOR. GX_EUSAGE. */
+gx_status gx_json_members_parse(gx_source *s, gx_error *err);
 
 /* For a bad document a reader does `return gx_fail_record(s, line, err, "why");`, which is
  * GX_EINPUT. */

@@ -67,7 +67,7 @@ struct gx_log {
     size_t max_terms;
     bool began;        /* the first line that may name the columns has been read */
     gx_source *source; /* of docs, smart, vectors and csr */
-    char *json_fields; /* of vectors: gx_source_options.fields, or NULL */
+    char *json_members; /* of vectors: gx_source_options.members, or NULL */
     bool unique, number;
     uint64_t *ids; /* [1 << id_bits]: hashes of the ids so far; 0: free */
     unsigned id_bits;

@@ -182,7 +182,7 @@ static gx_status open_documents(gx_log *log, gx_error *err)
                                              : log->form == GX_LOG_VECTORS ? GX_SOURCE_VECTORS
                                                                            : GX_SOURCE_CSR,
                                    .else_latin1 = log->encoding != GX_LOG_UTF8,
-                                   .fields = log->form == GX_LOG_VECTORS ? log->json_fields : NULL};
+                                   .members = log->form == GX_LOG_VECTORS ? log->json_members : NULL};
     const char *const *paths = (const char *const *)&log->path; /* the source keeps the array */
     return log->form == GX_LOG_CSR ? gx_source_open(&log->source, paths, 1, &opt, err)
                                    : gx_source_open_input(&log->source, &log->in, &opt, err);
@@ -235,11 +235,11 @@ static gx_status begin_log(gx_log *log, const gx_log_options *opt, gx_error *err
     gx_status st = gx_log_parse_columns(log, opt->columns, err);
     if (st == GX_OK)
         st = gx_log_parse_topic_fields(log, opt->topic_fields, err);
-    if (st == GX_OK && opt->fields && !(log->json_fields = strdup(opt->fields)))
+    if (st == GX_OK && opt->members && !(log->json_members = strdup(opt->members)))
         st = gx_fail(err, GX_ENOMEM, "no memory to read %s", log->path);
     if (log->form == GX_LOG_GUESS && strcmp(log->path, "-") != 0 && gx_csr_is_matrix(log->path))
         log->form = GX_LOG_CSR;
-    if (log->form == GX_LOG_GUESS && opt->fields)
+    if (log->form == GX_LOG_GUESS && opt->members)
         log->form = GX_LOG_VECTORS;
     if (log->form == GX_LOG_GUESS && gx_log_is_csv_name(log->path))
         log->form = GX_LOG_CSV;
@@ -299,7 +299,7 @@ void gx_log_close(gx_log *log)
     free(log->filter.p);
     json_decref(log->vector);
     free(log->terms);
-    free(log->json_fields);
+    free(log->json_members);
     free(log->path);
     free(log);
 }

@@ -653,12 +653,12 @@ assert sum(s.values()) <= total + 0.005, (s, total) # which is rounded to 1 ms e
     complains '--max-record takes longer ones'
 }
 
-@test "fields of JSONL are named, and a closed standard input is refused" {
+@test "members of JSONL are named, and a closed standard input is refused" {
     printf '{"docno":"a","content":"alpha"}\n' >c.jsonl
-    ask build --fields=id=docno,text=content c.jsonl -o x.gx
+    ask build --members=id=docno,text=content c.jsonl -o x.gx
     exits 0
     complains '1 document, 1 term, 1 posting,'
-    ask build --fields=id=docno,text=content,url c.jsonl -o y.gx
+    ask build --members=id=docno,text=content,url c.jsonl -o y.gx
     exits 2
     complains "'url' is none of"
     status=0

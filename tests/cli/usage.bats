@@ -91,6 +91,17 @@ setup_file() { build_tiny; }
     complains 'it is one of gdsf|static'
 }
 
+@test "--fields, which --members was called, is refused with the new word" {
+    for command in build add update replay sweep calibrate; do
+        ask $command missing.gx missing --fields=id=docno
+        exits 2
+        complains '--members names the members'
+    done
+    ask query missing.gx --fields=id x
+    exits 2
+    complains '--fields: there is no such flag'
+}
+
 @test "a flag without its value is refused" {
     ask query x.gx --scorer
     exits 2

@@ -197,40 +197,40 @@ for d in range(3000):
     complains 'no query log but a binary file'
 }
 
-@test "--fields names the members of vectors, of documents and of queries" {
+@test "--members names the members of vectors, of documents and of queries" {
     some_vectors
     sed 's/"id"/"pid"/; s/"vector"/"weights"/; s/"contents"/"passage"/' v.jsonl >n.jsonl
     "$GPUIDX" build -qf vectors v.jsonl -o v.gx --store=text
-    ask build -qf vectors n.jsonl -o n.gx --store=text --fields=id=pid,vector=weights,text=passage,title
+    ask build -qf vectors n.jsonl -o n.gx --store=text --members=id=pid,vector=weights,text=passage,title
     exits 0
     for d in a b c; do diff <("$GPUIDX" doc v.gx $d) <("$GPUIDX" doc n.gx $d); done
     printf '%s\n' '{"qid": "q1", "vector": {"index": 2, "zoo": 1}}' '{"qid": "q2", "vector": {"##ing": 1}}' >q.jsonl
     sed 's/"qid"/"name"/; s/"vector"/"emb"/' q.jsonl >r.jsonl
     "$GPUIDX" replay -q v.gx q.jsonl --engine=cpu --run q.run >/dev/null
-    "$GPUIDX" replay -q n.gx r.jsonl --engine=cpu --fields=id=name,vector=emb --run r.run >/dev/null
-    "$GPUIDX" replay -q n.gx r.jsonl --engine=cpu --fields=id=name,vector=emb -f vectors --run s.run >/dev/null
+    "$GPUIDX" replay -q n.gx r.jsonl --engine=cpu --members=id=name,vector=emb --run r.run >/dev/null
+    "$GPUIDX" replay -q n.gx r.jsonl --engine=cpu --members=id=name,vector=emb -f vectors --run s.run >/dev/null
     [ "$(wc -l <q.run)" = 3 ]
     diff q.run r.run
     diff q.run s.run
-    # without vector=, its name is vector; the fields that are named are the only ones
-    ask build -qf vectors v.jsonl -o w.gx --fields=id
+    # without vector=, its name is vector; the members that are named are the only ones
+    ask build -qf vectors v.jsonl -o w.gx --members=id
     exits 0
-    ask build -qf vectors n.jsonl -o x.gx --fields=id=pid
+    ask build -qf vectors n.jsonl -o x.gx --members=id=pid
     exits 3
     complains 'n.jsonl:1: no vector: the object lacks the field vector'
-    ask build -qf vectors v.jsonl -o x.gx --fields=id,vector=weights
+    ask build -qf vectors v.jsonl -o x.gx --members=id,vector=weights
     exits 3
     complains 'v.jsonl:1: no vector: the object lacks the field weights'
     for bad in vector=v id,vector=v,vector=w id,vector= id,weights=v id,vector=id; do
-        ask build -qf vectors v.jsonl -o x.gx --fields=$bad
+        ask build -qf vectors v.jsonl -o x.gx --members=$bad
         exits 2
-        complains "fields: '"
+        complains "members: '"
     done
-    ask build -qf jsonl "$DATA/tiny.jsonl" -o x.gx --fields=id,text,vector
+    ask build -qf jsonl "$DATA/tiny.jsonl" -o x.gx --members=id,text,vector
     exits 2
-    complains "fields: 'vector' is of vectors, which gpuidx build --format=vectors reads"
-    ask replay -q v.gx "$DATA/tiny.jsonl" --engine=cpu --format=jsonl --fields=id=id
-    complains '--fields means nothing to a log of the form jsonl'
+    complains "members: 'vector' is of vectors, which gpuidx build --format=vectors reads"
+    ask replay -q v.gx "$DATA/tiny.jsonl" --engine=cpu --format=jsonl --members=id=id
+    complains '--members means nothing to a log of the form jsonl'
 }
 
 @test "a CSR matrix with bad offsets, columns or sizes is refused" {

@@ -45,7 +45,7 @@ CASES = [
     Case("build", "build -q c.jsonl --store=text -o out.gx --force", ["out.gx"]),
     Case("build-order", "build -q c.jsonl --order=bp -o out.gx --force", ["out.gx"]),
     Case("build-xz", "build -q c.jsonl.xz -o out.gx --force", ["out.gx"], library=True),
-    Case("build-attr", "build -q c.jsonl --fields=id=id,text=text,title=title --attr year:int --attr tags:keywords "
+    Case("build-attr", "build -q c.jsonl --members=id=id,text=text,title=title --attr year:int --attr tags:keywords "
          "--attr day:date --attr share:float --attr good:bool --fold=unicode --stemmer=german --stopwords=stop "
          "-o out.gx --force", ["out.gx"]),
     Case("build-tar", "build -q -f files --id=stem c.tar.gz -o out.gx --force", ["out.gx"], library=True),

@@ -287,6 +287,8 @@ static int unknown_flag(const cli_args *a, const char *word)
         return cli_usage(a, "--%s: there is no such flag; did you mean -%s?", name, name);
     if (strcmp(name, "version") == 0)
         return cli_usage(a, "--version: there is no such flag; 'gpuidx --version' prints the version");
+    if (strcmp(name, "fields") == 0 && find_long(a->command, "members", 7) >= 0)
+        return cli_usage(a, "--fields: there is no such flag; --members names the members of JSON objects");
     for (size_t i = 0; (f = flag_at(a->command, i)); ++i)
         names[n++] = f->name;
     const char *nearest = cli_nearest(name, names, n);

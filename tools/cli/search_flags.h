@@ -74,7 +74,7 @@
     {"ids", 0, CLI_CHOICE, "log|number", "log", \
      "the ids of queries. `log`: those of the log; `number`: 1 for the first query, 2 for the second, and so on, " \
      "as Cranfield's judgements count its queries"}, \
-    {"fields", 0, CLI_TEXT, "LIST", NULL, \
+    {"members", 0, CLI_TEXT, "LIST", NULL, \
      "which members of JSON vectors hold the id and the weights, such as `id=qid,vector=weights`"}, \
     {"topic-fields", 0, CLI_TEXT, "LIST", "title", \
      "which fields of TREC topics make the query: `title`, `desc` and `narr`, separated by commas"}, \

@@ -116,8 +116,8 @@ static void summarize(const build *b, const gx_source_counts *in, const gx_build
                  in->too_long == 1 ? " was" : "s were");
     if (cli_given(b->args, "columns") && in->files && in->format != GX_SOURCE_TSV && in->format != GX_SOURCE_CSV)
         cli_warn("--columns means nothing to %s", gx_source_format_name(in->format));
-    if (cli_given(b->args, "fields") && in->files && in->format != GX_SOURCE_JSONL && in->format != GX_SOURCE_VECTORS)
-        cli_warn("--fields means nothing to %s", gx_source_format_name(in->format));
+    if (cli_given(b->args, "members") && in->files && in->format != GX_SOURCE_JSONL && in->format != GX_SOURCE_VECTORS)
+        cli_warn("--members means nothing to %s", gx_source_format_name(in->format));
     corpus_tell_notes(b->source);
     if (ix->n_docs == 0)
         cli_warn("the corpus holds no documents; the index is empty");
@@ -186,7 +186,7 @@ static int open_all(build *b)
     char from[512];
     gx_source_options in = {.size = sizeof in,
                             .columns = cli_text(a, "columns"),
-                            .fields = cli_text(a, "fields"),
+                            .members = cli_text(a, "members"),
                             .max_record = cli_count(a, "max-record"),
                             .latin1 = cli_choice(a, "encoding") == 1,
                             .file_id = (gx_file_id)cli_choice(a, "id"),
@@ -345,8 +345,8 @@ static const cli_flag flags[] = {
     {"columns", 0, CLI_TEXT, "LIST", NULL,
      "what each column of TSV or CSV holds, from left to right, such as `id,-,-,title,text`; `title` and `text` may be "
      "repeated, `-` is left out; the name of an attribute (`--attr`) makes a column its value"},
-    {"fields", 0, CLI_TEXT, "LIST", NULL,
-     "which fields of JSONL hold id, title and text, such as `id=docno,text=content,title`; `title` and `text` may be "
+    {"members", 0, CLI_TEXT, "LIST", NULL,
+     "which members of JSONL's objects hold id, title and text, such as `id=docno,text=content,title`; `title` and `text` may be "
      "repeated; of vectors also which holds the weights: `id=docno,vector=weights`"},
     {"attr", 0, CLI_LIST, "NAME:TYPE", NULL,
      "keep the field or column `NAME` of each document as an attribute, by which `query --filter` selects documents; "
@@ -412,7 +412,7 @@ static const cli_section sections[] = {
      "over is told and counted by kind.\n"
      "\n"
      "  jsonl     an object a line: id, _id or docid; title; text, contents\n"
-     "            or content; or as --fields says\n"
+     "            or content; or as --members says\n"
      "  tsv, csv  id,text or id,title,text, or what --columns or a header line says\n"
      "  trectext  <DOC> <DOCNO>id</DOCNO> ... </DOC>, or <DOC id=...>: <TITLE>,\n"
      "            <HEADLINE>; <TEXT>\n"

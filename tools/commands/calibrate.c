@@ -181,7 +181,7 @@ static int calibrate(const cli_args *a, gx_engine *engines[2], const char *outpu
     opt.read = (gx_log_options){.columns = cli_text(a, "columns"),
                                 .number = cli_choice(a, "ids") == 1,
                                 .topic_fields = cli_text(a, "topic-fields"),
-                                .fields = cli_text(a, "fields")};
+                                .members = cli_text(a, "members")};
     gx_log_form_find(cli_text(a, "format"), &opt.read.form);
     gx_log_encoding_find(cli_text(a, "encoding"), &opt.read.encoding);
     opt.n_queries = (uint32_t)cli_count(a, "queries");

@@ -142,7 +142,7 @@ static int open_source(adding *x)
     gx_source_options in = {.size = sizeof in,
                             .threads = readers_of(a),
                             .columns = cli_text(a, "columns"),
-                            .fields = cli_text(a, "fields"),
+                            .members = cli_text(a, "members"),
                             .max_record = cli_count(a, "max-record"),
                             .latin1 = cli_choice(a, "encoding") == 1,
                             .file_id = (gx_file_id)cli_choice(a, "id"),
@@ -320,7 +320,7 @@ static int run_update(const cli_args *a)
     {"format", 'f', CLI_CHOICE, "jsonl|tsv|csv|trectext|trecweb|smart|warc|plain|files", NULL, \
      "the format of the corpus, see `gpuidx help build`; without it, the format is guessed"}, \
     {"columns", 0, CLI_TEXT, "LIST", NULL, "what each column of TSV or CSV holds, such as `id,-,-,title,text`"}, \
-    {"fields", 0, CLI_TEXT, "LIST", NULL, "which fields of JSONL hold id, title and text, such as `id=docno`"}, \
+    {"members", 0, CLI_TEXT, "LIST", NULL, "which members of JSONL's objects hold id, title and text, such as `id=docno`"}, \
     {"id", 0, CLI_CHOICE, "path|name|stem", "path", "of `-f files`: what of a file's path is the id"}, \
     {"encoding", 0, CLI_CHOICE, "utf-8|latin1", "utf-8", "how the corpus writes its characters"}, \
     {"max-record", 0, CLI_BYTES, "SIZE", "64M", "a line or document of more bytes than this is bad", .min = 1, \

@@ -81,7 +81,7 @@ static gx_replay_options read_options(const cli_args *a)
         .read = {.columns = cli_text(a, "columns"),
                  .number = cli_choice(a, "ids") == 1,
                  .topic_fields = cli_text(a, "topic-fields"),
-                 .fields = cli_text(a, "fields")},
+                 .members = cli_text(a, "members")},
         .query = cli_query_options(a),
         .kind = cli_query_kind(cli_choice(a, "syntax")),
         .batch = (uint32_t)cli_count(a, "batch"),
@@ -126,8 +126,8 @@ static void tell_log(const replay_facts *f)
     if (c->repeated_ids)
         cli_note("%s: %s quer%s an id that an earlier one has; --run would refuse this log", f->a->argv[1],
                  show_count(c->repeated_ids), c->repeated_ids == 1 ? "y has" : "ies have");
-    if (cli_given(f->a, "fields") && f->r->form != GX_LOG_VECTORS)
-        cli_warn("--fields means nothing to a log of the form %s", gx_log_form_name(f->r->form));
+    if (cli_given(f->a, "members") && f->r->form != GX_LOG_VECTORS)
+        cli_warn("--members means nothing to a log of the form %s", gx_log_form_name(f->r->form));
     if (cli_given(f->a, "topic-fields") && f->r->form != GX_LOG_TOPICS)
         cli_warn("--topic-fields means nothing to a log of the form %s", gx_log_form_name(f->r->form));
 }
@@ -392,7 +392,7 @@ static const cli_section sections[] = {
      "  docs        <DOC> <DOCNO>17</DOCNO> land rover </DOC>\n"
      "  smart       .I 17, then .W, then land rover\n"
      "  vectors     {\"id\": \"17\", \"vector\": {\"land\": 1.5, \"rover\": 0.25}}: terms\n"
-     "              with weights, which are not analysed; other members: --fields\n"
+     "              with weights, which are not analysed; other members: --members\n"
      "  csr         a row of a sparse matrix, see `gpuidx help build`\n"
      "\n"
      "A line, or a topic, has at most 1 MiB, an id at most 255 bytes, and a query at most 1,024 different terms; a row "

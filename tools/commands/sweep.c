@@ -272,7 +272,7 @@ static int run(const cli_args *a)
     opt.read.columns = cli_text(a, "columns");
     opt.read.number = cli_choice(a, "ids") == 1;
     opt.read.topic_fields = cli_text(a, "topic-fields");
-    opt.read.fields = cli_text(a, "fields");
+    opt.read.members = cli_text(a, "members");
     if (strcmp(a->argv[1], "-") == 0 && strcmp(a->argv[2], "-") == 0)
         return cli_usage(a, "- -: standard input cannot be both the log and the judgements");
     if (gx_measures_parse(&measures, &opt.n_measures, cli_text(a, "measures"), &err))

@@ -260,9 +260,9 @@ static bool skip_nested(scan *j, char open)
 
 /* ---- the object ---- */
 
-/* The fields that are read where the options name none. Where an object has several fields of a
+/* The members that are read where the options name none. Where an object has several members of a
  * role, the first in this order is taken. */
-static const gx_json_field usual[] = {
+static const gx_json_member usual[] = {
     {"id", 2, GX_COLUMN_ID},         {"_id", 3, GX_COLUMN_ID},    {"docid", 5, GX_COLUMN_ID},
     {"title", 5, GX_COLUMN_TITLE},   {"text", 4, GX_COLUMN_TEXT}, {"contents", 8, GX_COLUMN_TEXT},
     {"content", 7, GX_COLUMN_TEXT},  {"qid", 3, GX_COLUMN_ID},    {"query_id", 8, GX_COLUMN_ID},
@@ -274,9 +274,9 @@ static gx_status add_field(gx_source *s, const char *p, size_t n, gx_error *err)
 {
     const char *equals = memchr(p, '=', n);
     const size_t role = equals ? (size_t)(equals - p) : n;
-    gx_json_field *f = &s->json_fields[s->n_json_fields];
-    if (s->n_json_fields == GX_MAX_JSON_FIELDS)
-        return gx_fail(err, GX_EUSAGE, "fields: more than %d", GX_MAX_JSON_FIELDS);
+    gx_json_member *f = &s->json_members[s->n_json_members];
+    if (s->n_json_members == GX_MAX_JSON_MEMBERS)
+        return gx_fail(err, GX_EUSAGE, "members: more than %d", GX_MAX_JSON_MEMBERS);
     f->role = role == 2 && !memcmp(p, "id", 2)       ? GX_COLUMN_ID
               : role == 5 && !memcmp(p, "title", 5)  ? GX_COLUMN_TITLE
               : role == 4 && !memcmp(p, "text", 4)   ? GX_COLUMN_TEXT
@@ -285,26 +285,26 @@ static gx_status add_field(gx_source *s, const char *p, size_t n, gx_error *err)
     f->name = equals ? equals + 1 : p;
     f->n = equals ? n - role - 1 : n;
     if (f->role == GX_COLUMN_NONE || f->n == 0)
-        return gx_fail(err, GX_EUSAGE, "fields: '%.*s' is none of id=NAME, title=NAME, text=NAME and vector=NAME",
+        return gx_fail(err, GX_EUSAGE, "members: '%.*s' is none of id=NAME, title=NAME, text=NAME and vector=NAME",
                        (int)(n < 80 ? n : 80), p);
     if (f->role == GX_COLUMN_VECTOR && s->opt.format != GX_SOURCE_VECTORS)
-        return gx_fail(err, GX_EUSAGE, "fields: '%.*s' is of vectors, which gpuidx build --format=vectors reads",
+        return gx_fail(err, GX_EUSAGE, "members: '%.*s' is of vectors, which gpuidx build --format=vectors reads",
                        (int)(n < 80 ? n : 80), p);
-    for (const gx_json_field *before = s->json_fields; before < f; ++before)
+    for (const gx_json_member *before = s->json_members; before < f; ++before)
         if (before->n == f->n && !memcmp(before->name, f->name, f->n))
-            return gx_fail(err, GX_EUSAGE, "fields: '%.*s' is named twice", (int)(f->n < 80 ? f->n : 80), f->name);
-    ++s->n_json_fields;
+            return gx_fail(err, GX_EUSAGE, "members: '%.*s' is named twice", (int)(f->n < 80 ? f->n : 80), f->name);
+    ++s->n_json_members;
     return GX_OK;
 }
 
-gx_status gx_json_fields_parse(gx_source *s, gx_error *err)
+gx_status gx_json_members_parse(gx_source *s, gx_error *err)
 {
     unsigned n_of[GX_COLUMN_VECTOR + 1] = {0};
-    const char *p = s->opt.fields;
+    const char *p = s->opt.members;
     if (!p) {
         const bool vectors = s->opt.format == GX_SOURCE_VECTORS;
-        memcpy(s->json_fields, usual, sizeof usual);
-        s->n_json_fields = vectors ? N_USUAL : N_USUAL - N_OF_VECTORS;
+        memcpy(s->json_members, usual, sizeof usual);
+        s->n_json_members = vectors ? N_USUAL : N_USUAL - N_OF_VECTORS;
         return GX_OK;
     }
     while (p) {
@@ -312,31 +312,31 @@ gx_status gx_json_fields_parse(gx_source *s, gx_error *err)
         const gx_status st = add_field(s, p, n, err);
         if (st)
             return st;
-        ++n_of[s->json_fields[s->n_json_fields - 1].role];
+        ++n_of[s->json_members[s->n_json_members - 1].role];
         p = p[n] ? p + n + 1 : NULL;
     }
     if (s->opt.format == GX_SOURCE_VECTORS) {
         if (n_of[GX_COLUMN_ID] != 1 || n_of[GX_COLUMN_VECTOR] > 1)
-            return gx_fail(err, GX_EUSAGE, "fields: '%s' needs id once, and vector at most once", s->opt.fields);
+            return gx_fail(err, GX_EUSAGE, "members: '%s' needs id once, and vector at most once", s->opt.members);
         return n_of[GX_COLUMN_VECTOR] ? GX_OK : add_field(s, "vector", 6, err);
     }
     if (n_of[GX_COLUMN_ID] != 1 || n_of[GX_COLUMN_TITLE] + n_of[GX_COLUMN_TEXT] == 0)
-        return gx_fail(err, GX_EUSAGE, "fields: '%s' needs id once, and title or text", s->opt.fields);
+        return gx_fail(err, GX_EUSAGE, "members: '%s' needs id once, and title or text", s->opt.members);
     return GX_OK;
 }
 
-/* The values of an object's fields: values[i] is that of s->json_fields[i]. */
+/* The values of an object's members: values[i] is that of s->json_members[i]. */
 typedef struct object_values {
     const gx_source *s;
-    gx_span values[GX_MAX_JSON_FIELDS];
-    bool seen[GX_MAX_JSON_FIELDS];
+    gx_span values[GX_MAX_JSON_MEMBERS];
+    bool seen[GX_MAX_JSON_MEMBERS];
 } object_values;
 
-static unsigned find_field(const gx_source *s, gx_span name)
+static unsigned find_member(const gx_source *s, gx_span name)
 {
     unsigned i = 0;
-    while (i < s->n_json_fields &&
-           (s->json_fields[i].n != name.n || memcmp(s->json_fields[i].name, name.p, name.n) != 0))
+    while (i < s->n_json_members &&
+           (s->json_members[i].n != name.n || memcmp(s->json_members[i].name, name.p, name.n) != 0))
         ++i;
     return i;
 }
@@ -473,40 +473,40 @@ static bool vector(scan *j)
     return true;
 }
 
-static bool member(scan *j, object_values *fields)
+static bool member(scan *j, object_values *o)
 {
     gx_span name, value = {0};
     char kind;
     char *const name_at = j->p;
     if (!key(j, &name))
         return false;
-    const unsigned f = find_field(fields->s, name);
-    const uint8_t role = f < fields->s->n_json_fields ? fields->s->json_fields[f].role : GX_COLUMN_NONE;
+    const unsigned f = find_member(o->s, name);
+    const uint8_t role = f < o->s->n_json_members ? o->s->json_members[f].role : GX_COLUMN_NONE;
     if (role == GX_COLUMN_VECTOR)
         return vector(j);
     const uint32_t attribute = gx_source_find_attribute(j->source, name.p, name.n);
     if (attribute < j->source->opt.n_attributes)
         return attribute_values(j, attribute);
     char *const at = j->p;
-    if (role != GX_COLUMN_NONE && fields->seen[f]) {
+    if (role != GX_COLUMN_NONE && o->seen[f]) {
         j->p = name_at;
-        return fail_json(j, "a field that was there before");
+        return fail_json(j, "a member that was there before");
     }
     if (!begin_value(j, &kind, &value))
         return false;
     if (role == GX_COLUMN_NONE && kind == '{' && name.n == 6 && memcmp(name.p, "vector", 6) == 0 &&
-        !j->source->opt.fields)
+        !j->source->opt.members)
         return fail_json(j, "a vector, whose weights text has no place for: gpuidx build --format=vectors reads it; or "
-                            "name the fields of text alone, as in --fields=text=contents");
+                            "name the members of text alone, as in --members=text=contents");
     if (role == GX_COLUMN_NONE)
         return (kind != '{' && kind != '[') || skip_nested(j, kind);
-    fields->seen[f] = true;
+    o->seen[f] = true;
     if (kind == 'n') { /* a null text is an empty one; a null id or title is none */
-        fields->values[f] = role == GX_COLUMN_TEXT ? (gx_span){at, 0} : (gx_span){0};
+        o->values[f] = role == GX_COLUMN_TEXT ? (gx_span){at, 0} : (gx_span){0};
         return true;
     }
     if (kind == '"' || (kind == '0' && role == GX_COLUMN_ID)) {
-        fields->values[f] = value;
+        o->values[f] = value;
         return true;
     }
     j->p = at;
@@ -515,7 +515,7 @@ static bool member(scan *j, object_values *fields)
                                                   : "the text is no string");
 }
 
-static bool object(scan *j, object_values *fields)
+static bool object(scan *j, object_values *o)
 {
     skip_space(j);
     if (*j->p != '{') /* the line is not empty, and there is slack behind it */
@@ -527,7 +527,7 @@ static bool object(scan *j, object_values *fields)
         ++j->p;
     } else {
         for (;;) {
-            if (!member(j, fields))
+            if (!member(j, o))
                 return false;
             skip_space(j);
             if (j->p == j->end)
@@ -554,26 +554,26 @@ static bool is_blank(const char *p, size_t n)
 }
 
 /* The name of the vectors' field. */
-static const gx_json_field *vector_field(const gx_source *s)
+static const gx_json_member *vector_field(const gx_source *s)
 {
-    const gx_json_field *f = s->json_fields;
+    const gx_json_member *f = s->json_members;
     while (f->role != GX_COLUMN_VECTOR)
         ++f;
     return f;
 }
 
 /* The value of a role: the first field that the object has, or, where the options name several
- * fields, all of them. */
+ * members, all of them. */
 static bool take_role(gx_source *s, const object_values *o, uint8_t role, gx_span *to, gx_scratch *joined)
 {
     joined->n = 0;
-    for (unsigned i = 0; i < s->n_json_fields; ++i) {
+    for (unsigned i = 0; i < s->n_json_members; ++i) {
         const gx_span value = o->values[i];
-        if (s->json_fields[i].role != role || !value.p)
+        if (s->json_members[i].role != role || !value.p)
             continue;
         if (!to->p) {
             *to = value;
-            if (!s->opt.fields)
+            if (!s->opt.members)
                 return true;
         } else {
             if (joined->n == 0 && !gx_scratch_add(joined, to->p, to->n))
@@ -608,19 +608,20 @@ gx_status gx_read_json(gx_source *s, bool *found, gx_error *err)
         !take_role(s, &o, GX_COLUMN_TEXT, &s->rec.text, &s->text))
         return gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
     if (!s->rec.id.p)
-        return s->opt.fields
+        return s->opt.members
                    ? gx_fail_record(s, s->rec.line, err, "no id: the object lacks the field that is the id")
-                   : gx_fail_record(s, s->rec.line, err, "no id: the object has none of the fields id, _id and docid");
+                   : gx_fail_record(s, s->rec.line, err, "no id: the object has none of the members id, _id and docid");
     if (s->format == GX_SOURCE_VECTORS)
         return s->rec.has_vector ? GX_OK
                                  : gx_fail_record(s, s->rec.line, err, "no vector: the object lacks the field %.*s",
                                                   (int)vector_field(s)->n, vector_field(s)->name);
     if (!s->rec.text.p && !s->rec.title.p)
-        return s->opt.fields ? gx_fail_record(s, s->rec.line, err,
-                                              "no text: the object has none of the fields that are text or title")
-                             : gx_fail_record(s, s->rec.line, err,
-                                              "no text: the object has none of the fields text, contents, content and "
-                                              "title");
+        return s->opt.members
+                   ? gx_fail_record(s, s->rec.line, err,
+                                    "no text: the object has none of the members that are text or title")
+                   : gx_fail_record(s, s->rec.line, err,
+                                    "no text: the object has none of the members text, contents, content and "
+                                    "title");
     return GX_OK;
 }
 

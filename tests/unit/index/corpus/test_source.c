@@ -714,19 +714,19 @@ static void what_cannot_be_read_is_said_before_anything_is_done(void **state)
     assert_non_null(strstr(seen, "cannot tell the format of"));
 }
 
-static void fields_of_json_may_be_named(void **state)
+static void members_of_json_may_be_named(void **state)
 {
     (void)state;
     const char *path = PUT("j", "{\"docno\":\"a\",\"content\":\"x\",\"title\":\"t\",\"more\":\"y\"}\n"
                                 "{\"docno\":7,\"more\":null,\"id\":[]}\n{\"id\":\"b\",\"content\":\"x\"}\n");
     gx_source_options opt = {
-        .size = sizeof opt, .format = GX_SOURCE_JSONL, .fields = "id=docno,text=content,title,text=more"};
+        .size = sizeof opt, .format = GX_SOURCE_JSONL, .members = "id=docno,text=content,title,text=more"};
     assert_int_equal(read_paths(&path, 1, &opt), GX_OK);
     assert_string_equal(seen, "a|t|x y@1\n7|-|@2\n!3: no id: the object lacks the field that is the id\n");
     static const char *const bad[] = {"id=a",        "text=b", "id=a,id=b,text", "id,text,name", "id=,text",
                                       "id=a,text=a", ""};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
-        opt.fields = bad[i];
+        opt.members = bad[i];
         assert_int_equal(read_paths(&path, 1, &opt), GX_EUSAGE);
     }
     assert_string_equal(documents_as(PUT("j", "{\"id\":\"1\",\"content\":\"pisa\"}\n"), GX_SOURCE_GUESS),
@@ -740,8 +740,8 @@ static void a_field_of_json_that_comes_twice_is_refused(void **state)
                                               "{\"id\":\"1\",\"x\":1,\"x\":2,\"text\":\"b\",\"id\":\"2\"}\n"
                                               "{\"id\":\"3\",\"x\":1,\"x\":2,\"text\":\"c\"}\n"),
                                      GX_SOURCE_JSONL),
-                        "!1: column 22: not JSON as expected: a field that was there before\n"
-                        "!2: column 34: not JSON as expected: a field that was there before\n3|-|c@3\n");
+                        "!1: column 22: not JSON as expected: a member that was there before\n"
+                        "!2: column 34: not JSON as expected: a member that was there before\n3|-|c@3\n");
 }
 
 static size_t add_record(char *to, const char *type, const char *heads, const char *block, size_t n, size_t says)
@@ -1312,7 +1312,7 @@ int main(void)
         cmocka_unit_test(every_compression_is_read_alone_and_joined),
         cmocka_unit_test(a_truncated_or_damaged_stream_is_refused_and_the_next_file_read),
         cmocka_unit_test(gzip_is_verified_to_its_last_byte),
-        cmocka_unit_test(fields_of_json_may_be_named),
+        cmocka_unit_test(members_of_json_may_be_named),
         cmocka_unit_test(a_field_of_json_that_comes_twice_is_refused),
         cmocka_unit_test(warc_has_pages_and_texts),
         cmocka_unit_test(pages_of_warc_are_decoded),
