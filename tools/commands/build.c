@@ -346,7 +346,7 @@ static const cli_flag flags[] = {
      "what each column of TSV or CSV holds, from left to right, such as `id,-,-,title,text`; `title` and `text` may be "
      "repeated, `-` is left out; the name of an attribute (`--attr`) makes a column its value"},
     {"members", 0, CLI_TEXT, "LIST", NULL,
-     "which members of JSONL's objects hold id, title and text, such as `id=docno,text=content,title`; `title` and `text` may be "
+     "which members of JSONL hold id, title and text, such as `id=docno,text=content,title`; `title` and `text` may be "
      "repeated; of vectors also which holds the weights: `id=docno,vector=weights`"},
     {"attr", 0, CLI_LIST, "NAME:TYPE", NULL,
      "keep the field or column `NAME` of each document as an attribute, by which `query --filter` selects documents; "

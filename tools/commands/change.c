@@ -320,7 +320,7 @@ static int run_update(const cli_args *a)
     {"format", 'f', CLI_CHOICE, "jsonl|tsv|csv|trectext|trecweb|smart|warc|plain|files", NULL, \
      "the format of the corpus, see `gpuidx help build`; without it, the format is guessed"}, \
     {"columns", 0, CLI_TEXT, "LIST", NULL, "what each column of TSV or CSV holds, such as `id,-,-,title,text`"}, \
-    {"members", 0, CLI_TEXT, "LIST", NULL, "which members of JSONL's objects hold id, title and text, such as `id=docno`"}, \
+    {"members", 0, CLI_TEXT, "LIST", NULL, "which members of JSONL hold id, title and text, such as `id=docno`"}, \
     {"id", 0, CLI_CHOICE, "path|name|stem", "path", "of `-f files`: what of a file's path is the id"}, \
     {"encoding", 0, CLI_CHOICE, "utf-8|latin1", "utf-8", "how the corpus writes its characters"}, \
     {"max-record", 0, CLI_BYTES, "SIZE", "64M", "a line or document of more bytes than this is bad", .min = 1, \
