@@ -7,6 +7,7 @@
  *   gpuidx_options.h       options of a search by name and text
  *   gpuidx_answers.h       answers as JSON
  *   gpuidx_values.h        the values of documents' attributes
+ *   gpuidx_pages.h         answers in an order by attributes, and page by page
  *   gpuidx_logs.h          query logs, histograms of latencies
  *   gpuidx_service.h       a service of both engines, and its model of what queries cost
  *   gpuidx_evaluation.h    replay, measures of effectiveness, comparisons, sweeps
@@ -22,6 +23,7 @@
 #include "gpuidx.h"
 #include "gpuidx_answers.h"
 #include "gpuidx_values.h"
+#include "gpuidx_pages.h"
 #include "gpuidx_collections.h"
 #include "gpuidx_corpora.h"
 #include "gpuidx_evaluation.h"

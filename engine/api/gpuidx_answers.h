@@ -65,6 +65,9 @@ typedef struct gx_answer {
     bool texts;                         /* also show the stored texts, whole */
     const uint32_t *shown; /* [n_shown] numbers of the attributes whose values a hit has in `attributes`, or NULL */
     uint32_t n_shown;
+    const char *cursor; /* [cursor_len] gx_page_end.next, or NULL: not shown */
+    size_t cursor_len;
+    bool moved; /* gx_page_end.moved */
 } gx_answer;
 
 #define GX_SNIPPET_WORDS 30u /* of the snippets of an answer */

@@ -99,6 +99,11 @@ static void put_head(gx_text *t, const gx_answer *a)
     gx_text_add_format(t, ",\"engine\":\"%s\",\"seconds\":%.6f", a->engine, a->seconds);
     if (a->counted)
         gx_text_add_format(t, ",\"matches\":%llu", (unsigned long long)a->n_matches);
+    if (a->cursor) {
+        gx_text_add_string(t, ",\"cursor\":");
+        gx_text_add_json(t, a->cursor, a->cursor_len);
+    }
+    gx_text_add_string(t, a->moved ? ",\"moved\":true" : "");
     put_facets(t, a);
     put_unknown(t, a);
     put_expanded(t, a);

@@ -19,6 +19,7 @@
 #include "query/engine/session.h"
 #include "query/exec/exec.h"
 #include "query/exec/spare_workspaces.h"
+#include "query/exec/wide_hits.h"
 #include "query/plan/boolean.h"
 #include "query/plan/part_plans.h"
 #include "query/plan/text_terms.h"
@@ -74,6 +75,8 @@ void gx_part_sessions_stats(const gx_part_sessions *s, gx_search_stats *out);
  * that the first pass left out. GX_ENOMEM. */
 gx_status gx_part_sessions_choose_best(gx_part_sessions *s, const gx_plan *plan, const gx_plan *rest,
                                        const gx_hits *candidates, gx_hits *hits, gx_error *err);
+/* Add to the scores of documents of the collection, which come by rising docid, what the plan's terms add. */
+void gx_part_sessions_add_scores(gx_part_sessions *s, const gx_plan *plan, gx_candidate *documents, uint32_t n);
 void gx_part_sessions_memory(const gx_part_sessions *s, gx_session_memory *out);
 
 #endif

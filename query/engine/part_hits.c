@@ -98,8 +98,7 @@ gx_status gx_part_sessions_exchange(gx_part_sessions *s, const gx_plan *plans, g
     return st;
 }
 
-/* Add to the candidates, which come by rising docid, what rest's terms add to their scores. */
-static void add_scores(gx_part_sessions *s, const gx_plan *rest, gx_candidate *c, uint32_t n)
+void gx_part_sessions_add_scores(gx_part_sessions *s, const gx_plan *rest, gx_candidate *c, uint32_t n)
 {
     const gx_parts *parts = s->e->ix->parts;
     uint32_t local[256], scores[256];
@@ -130,7 +129,7 @@ gx_status gx_part_sessions_choose_best(gx_part_sessions *s, const gx_plan *plan,
     if (!gx_reserve(&s->candidates, &s->max_candidates, n, sizeof *s->candidates))
         return gx_fail(err, GX_ENOMEM, "no memory for %u candidates", n);
     gx_candidates_take(s->candidates, candidates);
-    add_scores(s, rest, s->candidates, n);
+    gx_part_sessions_add_scores(s, rest, s->candidates, n);
     gx_candidates_choose(s->candidates, n, plan->k, hits);
     return GX_OK;
 }

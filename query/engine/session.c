@@ -124,6 +124,41 @@ void gx_session_add_scores(gx_session *s, const gx_plan *rest, const uint32_t *d
         gx_add_scores(s->en->ix, rest, docids, scores, n);
 }
 
+const uint32_t *gx_session_list_bits(gx_session *s, uint32_t list)
+{
+    if (s->cpu_workspace)
+        return gx_executor_cpu.list_bits(s->cpu_workspace, list);
+    return s->en->ops->list_bits ? s->en->ops->list_bits(s->exec, list) : NULL;
+}
+
+#define FEW_SCORES 64u /* documents whose compressed blocks are read, and for which no tables are made */
+
+gx_status gx_session_add_scores_of(gx_session *s, const gx_plan *plan, gx_candidate *documents, size_t n,
+                                   gx_error *err)
+{
+    uint32_t docids[256], scores[256];
+    if (n > UINT32_MAX)
+        return gx_fail(err, GX_ENOMEM, "no memory for the scores of %zu documents", n);
+    if (s->parts) {
+        gx_part_sessions_add_scores(s->parts, plan, documents, (uint32_t)n);
+        return GX_OK;
+    }
+    for (size_t i = 0, m; i < n; i += m) {
+        m = n - i < 256 ? n - i : 256;
+        for (size_t j = 0; j < m; ++j) {
+            docids[j] = (uint32_t)documents[i + j].docid;
+            scores[j] = documents[i + j].score;
+        }
+        if (n > FEW_SCORES)
+            gx_session_add_scores(s, plan, docids, scores, (uint32_t)m);
+        else
+            gx_add_scores(s->en->ix, plan, docids, scores, (uint32_t)m);
+        for (size_t j = 0; j < m; ++j)
+            documents[i + j].score = scores[j];
+    }
+    return GX_OK;
+}
+
 const gx_engine *gx_session_engine(const gx_session *s)
 {
     return s->en;

@@ -67,6 +67,15 @@ gx_status gx_session_match(gx_session *s, const gx_plan *plan, uint64_t *words, 
 const gx_engine *gx_session_engine(const gx_session *s);
 bool gx_engine_is_shard(const gx_engine *en); /* it searches some of the parts */
 
+/* gx_executor.list_bits of the session's engine, which has no parts. */
+const uint32_t *gx_session_list_bits(gx_session *s, uint32_t list);
+
+struct gx_candidate;
+/* Add what the plan's terms add to the scores of documents [n] of the index or collection, which come by rising docid.
+ * GX_ENOMEM. */
+gx_status gx_session_add_scores_of(gx_session *s, const gx_plan *plan, struct gx_candidate *documents, size_t n,
+                                   gx_error *err);
+
 /* gx_executor.add_scores of the session's engine. */
 void gx_session_add_scores(gx_session *s, const gx_plan *rest, const uint32_t *docids, uint32_t *scores, uint32_t n);
 

@@ -63,6 +63,9 @@ typedef struct gx_executor {
     bool (*workspace_detach)(void *exec);
     /* Make such a workspace one of another state on the same GPU. Any status but GX_OK: it can only be closed. */
     gx_status (*workspace_attach)(void *exec, void *state, gx_error *err);
+    /* The documents that a list has, of those that the masks of all plans allow: a bit a document, which stays as long
+     * as the state. NULL: the engine has none; the function NULL: of no list. */
+    const uint32_t *(*list_bits)(void *exec, uint32_t list);
 } gx_executor;
 
 extern const gx_executor gx_executor_cpu;

@@ -146,6 +146,14 @@ static void cpu_expect(void *exec, const gx_plan *plan, bool known)
     gx_cpu_expect(exec, plan, known);
 }
 
+/* Those of a dense list; see lists.h. */
+static const uint32_t *cpu_list_bits(void *exec, uint32_t list)
+{
+    gx_cpu_searcher *s = exec;
+    const gx_cpu_map *map = gx_cpu_lists_map(s->lists, list, &s->scratch);
+    return map && map->rank ? map->map : NULL;
+}
+
 const gx_executor gx_executor_cpu = {"cpu",
                                      cpu_prepare_index,
                                      cpu_release_index,
@@ -159,4 +167,10 @@ const gx_executor gx_executor_cpu = {"cpu",
                                      cpu_add_scores,
                                      NULL,
                                      NULL,
-                                     cpu_expect};
+                                     cpu_expect,
+                                     NULL,
+                                     NULL,
+                                     NULL,
+                                     NULL,
+                                     NULL,
+                                     cpu_list_bits};

@@ -165,7 +165,7 @@ END
 @test "a query without words, and * alone, find all that filters leave, by docid" {
     "$GPUIDX" query --engine=cpu -f tsv -k 1000 "$TINY" '' | cut -f2 >all
     [ "$(wc -l <all)" -eq "$("$GPUIDX" info "$TINY" --json | jq .n_docs)" ]
-    [ "$(head -1 all)" = d0 ]
+    [ "$(head -1 all)" = d01 ]
     "$GPUIDX" query --engine=cpu -f tsv -k 1000 --syntax=boolean "$TINY" ' * ' | cut -f2 | cmp - all
     printf 'q1\t\n' | "$GPUIDX" query --engine=cpu -f tsv -k 1000 "$TINY" | cut -f2 | cmp - all
     for op in or and and-or; do
@@ -687,4 +687,56 @@ assert answers[-1]["qid"] == "7" and len(answers[-1]["hits"]) == 3, answers[-1]'
     complains '--cpu-threads means something to --engine=hybrid alone'
     ask query "$TINY" --engine=cpu gpu
     silent
+}
+
+@test "results come in an order by attributes, page by page" {
+    for i in 1 2 3 4 5 6 7; do
+        printf '{"id":"p%d","text":"shop word%d","price":%d,"brand":"b%d"}\n' $i $i $((i * 7 % 5)) $((i % 2))
+    done >shop.jsonl
+    printf '{"id":"none","text":"shop"}\n' >>shop.jsonl
+    "$GPUIDX" build -q -o shop.gx shop.jsonl --attr price:int --attr brand:keyword
+    order() {
+        "$GPUIDX" query -q --engine=cpu -f tsv shop.gx "$@" | cut -f2 | tr '\n' ' '
+    }
+    [ "$(order shop --sort=price)" = 'p5 p3 p1 p6 p4 p2 p7 none ' ]
+    [ "$(order '' --sort=price:desc,brand --filter=has:price)" = 'p2 p7 p4 p6 p1 p3 p5 ' ]
+    [ "$(order '' --sort brand:desc:missing-first --sort price:asc -k 4)" = 'none p5 p3 p1 ' ]
+    [ "$(order shop --sort=price --offset=3 -k 2)" = 'p6 p4 ' ]
+    [ "$(order shop --sort=price --offset=8)" = '' ]
+    [ "$("$GPUIDX" query -q --engine=cpu -f tsv shop.gx '' --sort=price --offset=3 -k 1)" = $'1\tp6\t4' ]
+    ask query -q --engine=cpu -f jsonl shop.gx shop --sort=price --cursor -k 3
+    next=$(jq -r .cursor <<<"$output")
+    ask query -q --engine=cpu -f jsonl shop.gx shop --sort=price --after="$next" -k 3
+    [ "$(jq -c '[.hits[] | [.rank, .id]]' <<<"$output")" = '[[4,"p6"],[5,"p4"],[6,"p2"]]' ]
+    ask query --engine=cpu shop.gx shop --sort=price --cursor -k 3
+    complains "--after=$next"
+    ask query -q --engine=cpu -f jsonl shop.gx shop --cursor -k 3
+    by_score=$(jq -r .cursor <<<"$output")
+    [ "$(order shop --after="$by_score" -k 2)" = "$(order shop --offset=3 -k 2)" ]
+    for query in '--sort=price word1' '--sort=price:desc shop' 'shop' '--sort=price --filter=price:1 shop'; do
+        ask query --engine=cpu shop.gx --after="$next" $query
+        exits 2
+        complains 'another query, filter, scorer or order'
+    done
+    ask query --engine=cpu "$TINY" gpu --after="$by_score"
+    exits 2
+    for bad in x "$next=" "${next}A" "${next:0:40}"; do
+        ask query --engine=cpu shop.gx shop --sort=price --after="$bad"
+        exits 2
+        complains 'cursor'
+    done
+    ask query --engine=cpu shop.gx shop --sort=prise
+    exits 2
+    complains "no attribute 'prise'; did you mean price?"
+    ask query --engine=cpu shop.gx shop --sort=price,price
+    exits 2
+    ask query --engine=cpu shop.gx shop --sort=price:down
+    exits 2
+    complains "'down' is none of asc, desc, missing-first, missing-last"
+    ask query --engine=cpu shop.gx shop --sort=price:asc:desc
+    exits 2
+    ask query --engine=cpu shop.gx shop --sort=price, ''
+    exits 2
+    ask query --engine=cpu shop.gx shop --sort=price --approximate=0.5
+    exits 2
 }

@@ -494,7 +494,7 @@ see bm25:atire
 see gpuidx>
 keys .s
 keys TAB
-see .syntax  .scorer  .show  .snippets  .settings  .stats
+see .syntax  .sort  .scorer  .show  .snippets  .settings  .stats
 keys C-c
 see gpuidx>
 keys C-d

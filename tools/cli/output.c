@@ -111,6 +111,11 @@ const char *out_score(char text[32], double score)
 
 /* ---- formats for programs ---- */
 
+static unsigned long long rank_of(const out_answer *a, uint32_t i)
+{
+    return (unsigned long long)a->found.first + i + 1;
+}
+
 static void put_trec(FILE *out, const out_answer *a)
 {
     char score[32];
@@ -120,7 +125,7 @@ static void put_trec(FILE *out, const out_answer *a)
         put_word(out, a->found.qid, a->found.qid_len);
         fputs(" Q0 ", out);
         put_word(out, id, len);
-        fprintf(out, " %u %s ", i + 1, out_score(score, a->found.scores[i]));
+        fprintf(out, " %llu %s ", rank_of(a, i), out_score(score, a->found.scores[i]));
         put_word(out, a->tag, strlen(a->tag));
         putc('\n', out);
     }
@@ -134,7 +139,7 @@ static void put_tsv(FILE *out, const out_answer *a)
         put_field(out, a->found.qid, a->found.qid_len);
         putc('\t', out);
         put_field(out, id, len);
-        fprintf(out, "\t%u\n", i + 1);
+        fprintf(out, "\t%llu\n", rank_of(a, i));
     }
 }
 
@@ -184,7 +189,7 @@ static gx_status put_csv_answer(FILE *out, const out_answer *a, gx_error *err)
         const char *id = gx_index_doc_id(a->found.ix, a->found.docids[i], &id_len);
         const char *title = gx_index_doc_title(a->found.ix, a->found.docids[i], &title_len);
         put_csv(out, a->found.qid, a->found.qid_len);
-        fprintf(out, ",%u,", i + 1);
+        fprintf(out, ",%llu,", rank_of(a, i));
         put_csv(out, id, id_len);
         fprintf(out, ",%s,", out_score(score, a->found.scores[i]));
         put_csv(out, title, title_len);
@@ -421,7 +426,7 @@ static gx_status put_human(FILE *out, const out_answer *a, gx_error *err)
         gx_snippet snippet;
         const char *id = gx_index_doc_id(a->found.ix, a->found.docids[i], &id_len);
         const char *title = gx_index_doc_title(a->found.ix, a->found.docids[i], &title_len);
-        size_t column = (size_t)fprintf(out, "%3u.  ", i + 1);
+        size_t column = (size_t)fprintf(out, "%3llu.  ", rank_of(a, i));
         fputs(cli_paint(out, CLI_DIM), out);
         column += (size_t)fprintf(out, "%.4f", a->found.scores[i]);
         fprintf(out, "%s  %s", cli_paint(out, CLI_PLAIN), cli_paint(out, CLI_GREEN));

@@ -177,6 +177,13 @@ static const cli_flag flags[] = {
     {"show", 0, CLI_LIST, "NAME,...", NULL,
      "print the values of these attributes of each result, or of `all`: in `human` on a line of their own, in `csv` in "
      "columns behind the title, in `jsonl` as the member `attributes`; may be given several times"},
+    {"sort", 0, CLI_LIST, "NAME,...", NULL,
+     "order results by the values of attributes, not by score: `price:desc,year`; see Order and pages"},
+    {"offset", 0, CLI_COUNT, "N", "0", "leave out the first `N` results", .max = UINT32_MAX},
+    {"after", 0, CLI_TEXT, "CURSOR", NULL,
+     "begin behind the last result of an earlier page, whose cursor `--cursor` has printed, or `cursor` of `jsonl`"},
+    {"cursor", 0, CLI_SWITCH, NULL, NULL,
+     "print the cursor of the next page for `--after`: in `jsonl` as the member `cursor`, else as a note"},
     {"explain", 0, CLI_SWITCH, NULL, NULL, "print why each result has its score: the formula with its numbers"},
     {"snippets", 0, CLI_CHOICE, "on|off", "on", "show the best part of each text, where the index holds the texts"},
     {"deadline", 0, CLI_NUMBER, "MS", NULL,
@@ -256,6 +263,25 @@ static const cli_section sections[] = {
      "`jsonl` have facets. A GPU counts what it searches if that is faster; the CPU counts for it where the index is a "
      "collection, a facet has more than 1,048,576 groups or is bins of several values a document, or the GPU has no "
      "memory left for the attribute."},
+    {"Order and pages",
+     "`--sort` takes names of attributes, the first of which decides, with words behind colons:\n"
+     "\n"
+     "  price               the least price first\n"
+     "  price:desc          the greatest price first\n"
+     "  year:desc,price     the newest first; those of one year by price\n"
+     "  price:missing-first documents without a price before all others; missing-last,\n"
+     "                      behind them, is the default, up or down\n"
+     "\n"
+     "Keywords are ordered byte by byte, false before true. Of a document with several values the least one counts, "
+     "with `desc` the greatest. Results that are equal in all of this come by falling score, then by docid. Each has "
+     "its score, as without `--sort`. Without words, all documents that the filters leave are ordered. The CPU sorts, "
+     "also beside a GPU, with the same answers; the first queries of an attribute take longer.\n"
+     "\n"
+     "`-k 20 --offset=40` is the third page of 20. A cursor goes on where a page has ended: it names the query, its "
+     "filter, order and scorer, the index and the commit, and is refused of any other query. As long as a collection "
+     "stays at that commit, pages are cuts of one list; later a note, in `jsonl` `moved`, says that the page is one of "
+     "the last commit, in which results may have come and gone. A cursor does not name `-k`: pages may have different lengths. With `--op=and-or` the "
+     "pages are those of AND where that has `k` results in all, else those of OR."},
     {"Boolean syntax",
      "With `--syntax=boolean`:\n"
      "\n"

@@ -46,6 +46,18 @@ static bool has_counts(const ask *k)
     return k->format == OUT_HUMAN || k->format == OUT_JSONL;
 }
 
+static int set_page(ask *k, const cli_args *a)
+{
+    k->page.end.size = sizeof k->page.end;
+    k->page.offset = cli_count(a, "offset");
+    k->page.shown = cli_switch(a, "cursor") || cli_text(a, "after");
+    if (cli_text(a, "after") && !(k->page.after = strdup(cli_text(a, "after"))))
+        return cli_fail(GX_ENOMEM, "no memory for a cursor");
+    if (k->page.after && !*k->page.after)
+        return cli_usage(a, "--after: a cursor is expected, which --cursor prints");
+    return ask_set_sort(k, cli_text(a, "sort"));
+}
+
 int ask_open(ask *k, const cli_args *a, const char *path)
 {
     int code;
@@ -67,7 +79,8 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         (code = cli_add_residency(&k->engine, a)) || (code = cli_open_index(&k->ix, a, path)) ||
         (code = open_session(&k->en, &k->session, k->ix, &k->engine)) || (code = cli_warm(k->en, a)) ||
         (code = ask_set_filter(k, cli_text(a, "only"), cli_text(a, "not"), cli_text(a, "filter"))) ||
-        (code = ask_set_facets(k, cli_text(a, "facet"))) || (code = ask_set_shown(k, cli_text(a, "show"))))
+        (code = ask_set_facets(k, cli_text(a, "facet"))) || (code = ask_set_shown(k, cli_text(a, "show"))) ||
+        (code = set_page(k, a)))
         return code;
     if (hybrid_is_asked(a) && (code = open_service(k, a, path)))
         return code;
@@ -97,6 +110,12 @@ void ask_note_large_k(const ask *k)
                  stats.n_docs, plural(stats.n_docs));
 }
 
+static void forget_page_end(ask *k)
+{
+    free(k->page.end.next);
+    k->page.end = (gx_page_end){.size = sizeof k->page.end};
+}
+
 void ask_close(ask *k)
 {
     close_service(k);
@@ -107,6 +126,9 @@ void ask_close(ask *k)
     document_filter_free(&k->filter);
     facet_list_free(&k->facets);
     shown_list_free(&k->shown);
+    forget_page_end(k);
+    free(k->page.sort);
+    free(k->page.after);
     free(k->docids);
     free(k->scores);
     free(k->last);
@@ -178,6 +200,49 @@ int ask_set_shown(ask *k, const char *text)
     shown_list_free(&k->shown);
     k->shown = shown;
     return 0;
+}
+
+int ask_set_sort(ask *k, const char *text)
+{
+    gx_error err = {0};
+    gx_page page;
+    gx_page_init(&page, sizeof page);
+    page.sort = text;
+    page.sort_len = text ? strlen(text) : 0;
+    if (text && !*text)
+        return cli_fail(GX_EUSAGE, "--sort: the name of an attribute is expected");
+    if (gx_page_check(k->ix, &page, &err))
+        return cli_fail(err.status, "--%s", err.text);
+    char *copy = text ? strdup(text) : NULL;
+    if (text && !copy)
+        return cli_fail(GX_ENOMEM, "no memory for an order");
+    free(k->page.sort);
+    k->page.sort = copy;
+    return 0;
+}
+
+int ask_next(ask *k)
+{
+    char *after = k->page.end.next, *const before = k->page.after, *last = k->last ? strdup(k->last) : NULL;
+    const uint64_t offset = k->page.offset;
+    const size_t len = k->last_len;
+    uint32_t n_hits = 0;
+    if (!after || !last) {
+        free(last);
+        cli_note("there is no page before this one: ask a query first");
+        return 0;
+    }
+    k->page.end.next = NULL;
+    k->page.after = after;
+    k->page.offset = 0;
+    const int code = ask_query(k, "1", 1, last, len, &n_hits);
+    k->page.after = before;
+    k->page.offset = offset;
+    if (code == 0 && n_hits == 0)
+        cli_note("there are no more results");
+    free(after);
+    free(last);
+    return code;
 }
 
 const char *ask_engine_name(const ask *k)
@@ -439,6 +504,37 @@ static gx_status search_by_service(ask *k, const gx_query *query, const gx_query
     return st;
 }
 
+/* Whether more is asked than the best results. */
+static bool is_paged(const ask *k)
+{
+    return k->page.sort || k->page.offset || k->page.after || k->page.shown || k->page.kept;
+}
+
+static gx_status search_page(ask *k, const gx_query *query, const gx_query_options *options, const gx_results *results,
+                             gx_error *err)
+{
+    const char *const filters[3] = {k->filter.only, k->filter.except, k->filter.expression};
+    gx_page page;
+    gx_text scope = {0}; /* the filters are a mask, which a cursor does not know */
+    for (int i = 0; i < 3; ++i)
+        gx_text_add(&scope, filters[i] ? filters[i] : "", filters[i] ? strlen(filters[i]) + 1 : 0);
+    gx_page_init(&page, sizeof page);
+    page.sort = k->page.sort;
+    page.sort_len = k->page.sort ? strlen(k->page.sort) : 0;
+    page.offset = k->page.offset;
+    page.after = k->page.after;
+    page.after_len = k->page.after ? strlen(k->page.after) : 0;
+    page.scope = scope.bytes;
+    page.scope_len = scope.len;
+    forget_page_end(k);
+    k->by = GX_PROCESSOR_CPU;
+    const gx_status st = gx_search_page(k->session, query, 1, options, &page, results, &k->page.end, err);
+    free(scope.bytes);
+    if (st == GX_OK && k->page.end.moved)
+        cli_note("the collection has changed since the cursor was made: the page is one of its last commit");
+    return st;
+}
+
 /* Give a call of the library what is left of the time for the query; with none left, next to nothing. */
 static void limit(gx_query_options *options, double end)
 {
@@ -474,8 +570,9 @@ static gx_status search(ask *k, findings *f, uint32_t *n_hits, gx_error *err)
         options.op = GX_OP_OR;
     limit(&options, end);
     if (st == GX_OK)
-        st = k->service ? search_by_service(k, &query, &options, &results, err)
-                        : gx_search(k->session, &query, 1, &options, &results, err);
+        st = is_paged(k)  ? search_page(k, &query, &options, &results, err)
+             : k->service ? search_by_service(k, &query, &options, &results, err)
+                          : gx_search(k->session, &query, 1, &options, &results, err);
     limit(&options, end);
     if (st == GX_OK && f->faceted)
         st = gx_count_facets(&f->facets, k->session, &query, &options, k->facets.facets, k->facets.n, err);
@@ -514,6 +611,10 @@ static int print_findings(ask *k, const findings *f, const gx_query *asked, cons
                 .n_shown = k->shown.n,
                 .expanded = k->expanded,
                 .n_expanded = k->n_expanded,
+                .first = is_paged(k) ? k->page.end.first : 0,
+                .cursor = k->page.shown ? k->page.end.next : NULL,
+                .cursor_len = k->page.end.next_len,
+                .moved = k->page.end.moved,
             },
         .timing = k->timing,
         .tag = k->tag,
@@ -524,6 +625,8 @@ static int print_findings(ask *k, const findings *f, const gx_query *asked, cons
         k->told_fallback = true;
     }
     const int code = print(k, &answer);
+    if (k->page.shown && k->page.end.next && k->format != OUT_JSONL)
+        cli_note("the next page: --after=%s", k->page.end.next);
     if (f->marks)
         say_what_is_lost(k, f->marks, asked->text, asked->len, n_hits);
     return code;

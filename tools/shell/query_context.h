@@ -11,6 +11,16 @@
 #include "tools/cli/search_flags.h"
 #include "tools/cli/shown_list.h"
 
+/* Which page of each answer is shown, and in what order. */
+typedef struct ask_page {
+    char *sort;      /* NULL: by score */
+    uint64_t offset; /* results that are left out */
+    char *after;     /* a cursor; NULL: none */
+    bool shown;      /* the cursor of the next page is printed */
+    bool kept;       /* it is kept, for the shell's .next */
+    gx_page_end end; /* of the last answer */
+} ask_page;
+
 typedef struct ask {
     gx_index *ix;
     gx_engine *en;
@@ -24,6 +34,7 @@ typedef struct ask {
     bool id_files;         /* also in queries that are not typed */
     facet_list facets;     /* what is counted beside each answer; n 0: nothing */
     shown_list shown;      /* attributes whose values are printed */
+    ask_page page;
     gx_mask *mask;
     hybrid both;         /* of --engine=hybrid */
     gx_service *service; /* answers with --engine=hybrid; NULL: the session does */
@@ -69,6 +80,12 @@ int ask_set_filter(ask *k, const char *only, const char *except, const char *exp
 /* Count these facets beside each answer from here on (facet_list.h; NULL: none). The old ones stay when
  * that fails. */
 int ask_set_facets(ask *k, const char *text);
+
+/* Order results so from here on, as in "price:desc,year" (NULL: by score). The old order stays when that fails. */
+int ask_set_sort(ask *k, const char *text);
+
+/* Show the next page of the last query. */
+int ask_next(ask *k);
 
 /* Print the values of these attributes from here on (shown_list.h; NULL: of none). The old ones stay when that fails.
  * */

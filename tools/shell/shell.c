@@ -256,6 +256,20 @@ static void set_shown(shell *s, const char *arg)
         ask_set_shown(s->k, strcmp(arg, "off") ? arg : NULL);
 }
 
+static void set_sort(shell *s, const char *arg)
+{
+    if (!*arg)
+        puts(s->k->page.sort ? s->k->page.sort : "off");
+    else
+        ask_set_sort(s->k, strcmp(arg, "off") ? arg : NULL);
+}
+
+static void show_next(shell *s, const char *arg)
+{
+    (void)arg;
+    ask_next(s->k);
+}
+
 static void show_all(shell *s, const char *arg)
 {
     uint32_t n_hits;
@@ -337,6 +351,8 @@ static const struct command {
     {".not", "FILE|off", "leave out the documents whose ids the file has", set_not},
     {".filter", "EXPRESSION|off", "search only the documents that it selects, as in year:>=2015", set_filter},
     {".facet", "NAME[:N],...|off", "count the matches by attributes, as in category:20,year", set_facets},
+    {".sort", "NAME[:desc],...|off", "order results by attributes, as in price:desc,year", set_sort},
+    {".next", "", "show the next page of the last query", show_next},
     {".all", "", "list the documents that the filters leave, without a query", show_all},
     {".scorer", "NAME", "bm25, bm25:lucene, bm25:pisa, ...", set_scorer},
     {".k1", "X|default", "BM25's k1", set_k1},
@@ -445,6 +461,7 @@ int shell_run(ask *k)
         return cli_fail(GX_ENOMEM, "no memory for the shell");
     sigaction(SIGINT, &action, &old);
     k->options.cancel = k->stop = is_interrupted;
+    k->page.kept = true;
     greet(&s);
     while (!s.leave && (interrupted || !cli_output_failed())) {
         if (interrupted) /* a write that the interrupt cut short is no failure */

@@ -217,6 +217,32 @@ class _Facets:
         return Facet(counts, name, kind, int(answer.n_present), int(answer.n_missing), int(answer.n_groups))
 
 
+class _Page:
+    """Which page of each answer is asked for, and its end."""
+
+    def __init__(self, sort: Union[str, Sequence[str], None], offset: int, after: Optional[str]) -> None:
+        self._sort = encode(sort if isinstance(sort, str) else ",".join(sort or ()), "sort")
+        self._after = encode(after or "", "after")
+        self._page = options("gx_page")
+        self._page.sort, self._page.sort_len = ffi.from_buffer(self._sort), len(self._sort)
+        self._page.after, self._page.after_len = ffi.from_buffer(self._after), len(self._after)
+        self._page.offset = whole(offset, "offset", 0)
+        self.cursors: Dict[int, str] = {}
+        self.first, self.moved = 0, False
+
+    def search(self, session: "_Session", queries: Any, first: int, n: int, opt: Any, results: Any) -> None:
+        ends = ffi.new("gx_page_end[]", n)
+        for i in range(n):
+            ends[i].size = ffi.sizeof("gx_page_end")
+        if lib.gx_search_page(session.pointer, queries, n, opt, self._page, results, ends, session.err):
+            check(session.err.status, session.err)
+        for i in range(n):
+            if ends[i].next != ffi.NULL:
+                self.cursors[first + i] = bytes(ffi.buffer(ends[i].next, ends[i].next_len)).decode()
+                lib.free(ends[i].next)
+            self.first, self.moved = int(ends[i].first), bool(ends[i].moved)
+
+
 class Mask:
     """The set of documents that a search may return. Made by Index.mask; close it, or let it be collected."""
 
@@ -615,7 +641,9 @@ class Index:
                mask: Optional[Mask] = None, filter: Union[str, Sequence[Optional[str]], None] = None,
                count: bool = False, syntax: str = "text", threads: int = 1, batch: int = 1024, prune: bool = True,
                algorithm: str = "auto", seconds: float = 0.0, vocabulary: Any = None,
-               approximate: Union[float, str] = 0.0, facets: Union[str, Sequence[str], None] = None) -> Results:
+               approximate: Union[float, str] = 0.0, facets: Union[str, Sequence[str], None] = None,
+               sort: Union[str, Sequence[str], None] = None, offset: int = 0, after: Optional[str] = None,
+               cursor: bool = False) -> Results:
         """Find the k best documents of one query or of many.
 
         queries     one query: a string, or {term: weight}; None, or a string without words: all documents that mask
@@ -646,6 +674,15 @@ class Index:
                     counts; 10), "year:all", "created:by=month", "price:bins=10", ..., as the manual page
                     gpuidx-query(1) says. Results.facets has the counts, which are exact
 
+        sort        order hits by the values of attributes, not by score: "price:desc,year", or a list of such. Behind a
+                    name stand :asc (the default) or :desc, :missing-last (the default) or :missing-first. Of several
+                    values of a document the least counts, with :desc the greatest. Equal hits come by falling score,
+                    then by docid
+        offset      leave out so many hits: the next page of k hits has offset=k
+        after       the cursor of an earlier page of the same query, filter, order and scorer (Results.cursor): the hits
+                    behind it. It names the commit of a collection; Results.moved tells that the index has another one
+        cursor      also make Results.cursor, which sort, offset and after do, too
+
         Without approximate the answers are exact. They are the same on every engine, to the bit.
         UsageError, OutOfMemoryError, CUDAError. Threads: any number at a time; the GIL is released meanwhile."""
         if scorer is None:
@@ -655,7 +692,8 @@ class Index:
         key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate)
         kind = engine if engine is not None else (mask.engine if mask is not None else self._default)
         plain = type(queries) is str and queries[:1] > " " and syntax == "text"
-        if plain and filter is None and mask is None and facets is None:
+        page = _Page(sort, offset, after) if sort or offset or after or cursor else None
+        if plain and filter is None and mask is None and facets is None and page is None:
             session = self._session(kind)
             try:
                 opt = session.options[key]
@@ -687,11 +725,11 @@ class Index:
             if filter is not None:
                 made.set_filters(stack.enter_context(self._filters(filter, made.n)))
             if facets is None:
-                return self._search_batch(made, qids, single, key, kind, threads, batch)
+                return self._search_batch(made, qids, single, key, kind, threads, batch, None, page)
             with self._use() as file:
                 counted = _Facets(file, facets, made.n, count)
                 without_count = key[:6] + (False,) + key[7:]  # facets count the matches too
-                return self._search_batch(made, qids, single, without_count, kind, threads, batch, counted)
+                return self._search_batch(made, qids, single, without_count, kind, threads, batch, counted, page)
 
     @contextlib.contextmanager
     def _filters(self, given: Union[str, Sequence[Optional[str]]], n: int) -> Iterator[List[Any]]:
@@ -716,7 +754,8 @@ class Index:
                     lib.gx_filter_close(pointer)
 
     def _search_batch(self, made: _queries.Batch, qids: Optional[List[str]], single: bool, key: Any, kind: str,
-                      threads: int, batch: int, facets: "Optional[_Facets]" = None) -> Results:
+                      threads: int, batch: int, facets: "Optional[_Facets]" = None,
+                      page: "Optional[_Page]" = None) -> Results:
         batch, threads, n = whole(batch, "batch", 1), whole(threads, "threads", 1, 1024), made.n
         opt = self._options(self._session(kind), key)
         k = int(opt.k)
@@ -742,7 +781,9 @@ class Index:
             try:
                 if self._closing:
                     raise ValueError("the index %s is closed" % self.path)
-                if lib.gx_search(session.pointer, made.at(first), size, opt, r, session.err):
+                if page is not None:
+                    page.search(session, made.at(first), first, size, opt, r)
+                elif lib.gx_search(session.pointer, made.at(first), size, opt, r, session.err):
                     check(session.err.status, session.err)
                 if facets is not None:
                     facets.count(first, size, session, made.at(first), opt)
@@ -767,10 +808,16 @@ class Index:
         answers = facets.answers if facets is not None else None
         if single:
             hits = int(counts[0])
-            return Results(self, docids[0, :hits], scores[0, :hits], hits,
-                           int(matches[0]) if matches is not None else None, qids, True,
-                           answers[0] if answers is not None else None)
-        return Results(self, docids, scores, counts, matches, qids, False, answers)
+            found = Results(self, docids[0, :hits], scores[0, :hits], hits,
+                            int(matches[0]) if matches is not None else None, qids, True,
+                            answers[0] if answers is not None else None)
+        else:
+            found = Results(self, docids, scores, counts, matches, qids, False, answers)
+        if page is not None:
+            cursors = [page.cursors.get(i) for i in range(n)]
+            found.cursor = cursors[0] if single else cursors
+            found.first, found.moved = page.first, page.moved
+        return found
 
     def _threads(self, n: int) -> concurrent.futures.ThreadPoolExecutor:
         with self._lock:

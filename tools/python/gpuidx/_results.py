@@ -68,12 +68,18 @@ class Results:
     counts   uint32 [n], the number of hits of each query
     matches  uint64 [n], all matching documents; None unless count=True was asked
     facets   [n] dicts {what was asked for: Facet}; None unless facets were asked for
+    cursor   [n], for search(after=...): goes on behind the last hit; None where there is none, and unless a page was
+             asked for
+    first    hits before the first one: ranks begin behind them
+    moved    the cursor that was given is of another commit of the collection
 
-    Of one query alone (`single`) docids and scores are [hits], counts and matches numbers, facets a dict. Iterating
+    Of one query alone (`single`) docids and scores are [hits], counts and matches numbers, facets a dict, cursor a
+    str. Iterating
     gives the hits of one query, or for each query a list of its hits.
     """
 
-    __slots__ = ("index", "docids", "scores", "counts", "matches", "qids", "single", "facets")
+    __slots__ = ("index", "docids", "scores", "counts", "matches", "qids", "single", "facets", "cursor", "first",
+                 "moved")
 
     def __init__(self, index: "Index", docids: Any, scores: Any, counts: Any, matches: Any, qids: Optional[List[str]],
                  single: bool, facets: Any = None) -> None:
@@ -85,6 +91,9 @@ class Results:
         self.qids = qids
         self.single = single
         self.facets = facets
+        self.cursor: Union[None, str, List[Optional[str]]] = None
+        self.first = 0
+        self.moved = False
 
     def __len__(self) -> int:
         """Hits of one query, or the number of queries."""
@@ -95,7 +104,7 @@ class Results:
         docids, scores = self._row(i)
         names = self.index.docnos(docids)
         rows = zip(names, scores.tolist(), docids.tolist())
-        return [_hit(self.index, n, s, d, r) for r, (n, s, d) in enumerate(rows, 1)]
+        return [_hit(self.index, n, s, d, r) for r, (n, s, d) in enumerate(rows, self.first + 1)]
 
     def _row(self, i: int) -> Tuple[Any, Any]:
         if self.single:
@@ -137,12 +146,12 @@ class Results:
         """All hits, one after another, in four arrays: number of the query, docid, score, rank from 1."""
         if self.single:
             n = len(self.docids)
-            return np.zeros(n, np.int64), self.docids, self.scores, np.arange(1, n + 1, dtype=np.int64)
+            return np.zeros(n, np.int64), self.docids, self.scores, self.first + np.arange(1, n + 1, dtype=np.int64)
         counts = self.counts.astype(np.int64)
         k = self.docids.shape[1]
         filled = np.arange(k)[None, :] < counts[:, None]
         of_query, rank = np.nonzero(filled)
-        return of_query, self.docids[filled], self.scores[filled], rank + 1
+        return of_query, self.docids[filled], self.scores[filled], rank + self.first + 1
 
     def to_pandas(self, attributes: Union[None, bool, str, Sequence[str]] = None) -> Any:
         """A DataFrame with a row for each hit: qid, docid, docno, rank (from 1), score, and a column for each of

@@ -859,6 +859,46 @@ def test_attributes_filter_searches(tmp_path):
         gpuidx.build(tmp_path / "y.gx", [("1", "x")], attributes={"year": "int"})
 
 
+def test_hits_come_in_an_order_by_attributes_page_by_page(tmp_path):
+    docs = [{"id": "d%d" % i, "text": "word" + " other" * (i % 3), "price": i * 7 % 10, "brand": "xyz"[i % 3]}
+            for i in range(40)]
+    docs[5]["price"] = docs[9]["price"] = None
+    with gpuidx.build(tmp_path / "x.gx", docs, attributes={"price": "int", "brand": "keyword"}) as ix:
+        def want(keep):
+            rows = [d for d in docs if keep(d)]
+            return [d["id"] for d in sorted(rows, key=lambda d: (
+                d["price"] is None, -(d["price"] or 0), d["brand"], int(d["id"][1:])))]
+        everything = want(lambda d: True)
+        found = ix.search(sort="price:desc,brand", k=40)
+        assert [h.docno for h in found] == everything and not found.scores.any() and found.first == 0
+        assert [h.docno for h in ix.search("word", 40, sort=["price:desc", "brand"])] == everything
+        assert [h.docno for h in ix.search(None, 40, sort="price:desc,brand", filter="brand:y")] == want(
+            lambda d: d["brand"] == "y")
+        pages, cursor = [], None
+        while True:
+            page = ix.search("word", 7, sort="price:desc,brand", after=cursor, count=True, facets="brand")
+            assert page.matches == 40 and page.first == len(pages) and not page.moved
+            if not len(page):
+                break
+            assert [h.rank for h in page] == list(range(len(pages) + 1, len(pages) + len(page) + 1))
+            pages += [h.docno for h in page]
+            cursor = page.cursor
+        assert pages == everything and page.cursor is None
+        assert [h.docno for h in ix.search(sort="price:desc,brand", offset=35)] == everything[35:]
+        assert ix.search(sort="price", offset=400).docids.tolist() == []
+        many = ix.search(["word", "other", ""], 3, sort="price")
+        assert len(many.cursor) == 3 and many.counts.tolist() == [3, 3, 3]
+        best = ix.search("other", 5, cursor=True)
+        assert ix.search("other", 5, after=best.cursor).docids.tolist() == ix.search("other", 10).docids[5:].tolist()
+        for bad, why in (({"sort": "prise"}, "price"), ({"sort": "price:up"}, "asc"), ({"after": "x"}, "cursor"),
+                         ({"sort": "price", "after": best.cursor}, "another query"),
+                         ({"filter": "price:1", "after": best.cursor}, "another query")):
+            with pytest.raises(gpuidx.UsageError, match=why):
+                ix.search("other", 5, **bad)
+        with pytest.raises(ValueError):
+            ix.search("other", offset=-1)
+
+
 def test_a_document_has_several_values_of_any_type_but_keyword(tmp_path):
     import datetime
 
