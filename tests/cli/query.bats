@@ -167,7 +167,8 @@ END
     [ "$(wc -l <all)" -eq "$("$GPUIDX" info "$TINY" --json | jq .n_docs)" ]
     [ "$(head -1 all)" = d01 ]
     "$GPUIDX" query --engine=cpu -f tsv -k 1000 --syntax=boolean "$TINY" ' * ' | cut -f2 | cmp - all
-    printf 'q1\t\n' | "$GPUIDX" query --engine=cpu -f tsv -k 1000 "$TINY" | cut -f2 | cmp - all
+    printf 'q1\t*\n' | "$GPUIDX" query --engine=cpu --syntax=boolean -f tsv -k 1000 "$TINY" | cut -f2 | cmp - all
+    [ -z "$(printf 'q1\t\n\n' | "$GPUIDX" query -q --engine=cpu -f tsv "$TINY")" ]
     for op in or and and-or; do
         "$GPUIDX" query --engine=cpu --op=$op -f tsv -k 1000 "$TINY" ' ' | cut -f2 | cmp - all
     done

@@ -270,13 +270,18 @@ static int reserve(ask *k, uint32_t n)
     return 0;
 }
 
-/* A query without words is one of all documents. */
-static gx_query_kind kind_of(const ask *k, const char *text, size_t len)
+static bool is_blank(const char *text, size_t len)
 {
     for (size_t i = 0; i < len; ++i)
         if ((unsigned char)text[i] > ' ')
-            return k->kind;
-    return GX_QUERY_ALL;
+            return false;
+    return true;
+}
+
+/* A query without words is one of all documents; but an empty line of standard input finds nothing. */
+static gx_query_kind kind_of(const ask *k, const char *text, size_t len)
+{
+    return !k->line && is_blank(text, len) ? GX_QUERY_ALL : k->kind;
 }
 
 static int keep_last(ask *k, const char *text, size_t len)
@@ -299,7 +304,9 @@ static void say_what_is_lost(const ask *k, const gx_highlighter *h, const char *
     if (k->format != OUT_HUMAN)
         return;
     if (gx_highlighter_n_terms(h) == 0 && n_hits == 0 && kind_of(k, text, len) != GX_QUERY_ALL) {
-        cli_note("nothing is left of the query after analysis (stop words and punctuation do not count)");
+        cli_note(is_blank(text, len)
+                     ? "the query is empty: there is nothing to search for"
+                     : "nothing is left of the query after analysis (stop words and punctuation do not count)");
         return; /* a query of conditions has matches without terms */
     }
     for (uint32_t i = 0; i < gx_highlighter_n_unknown(h) && i < 8; ++i)
