@@ -75,15 +75,19 @@ static const uint8_t *uuid_of(const gx_index *ix)
     return ix->parts ? ix->parts->uuid : ix->header->uuid;
 }
 
-/* A file of a collection keeps its name as long as it is a part. */
-static uint64_t name_of(const gx_index *file)
+#define NEIGHBOURS 7                 /* parts that a cursor names on each side of the document's */
+#define N_NAMES (2 * NEIGHBOURS + 1) /* the document's part in the middle */
+
+/* A file of a collection keeps its name as long as it is a part: a number above 0 for it. */
+static uint32_t name_of(const gx_index *file)
 {
     const char *slash = strrchr(file->path, '/'), *name = slash ? slash + 1 : file->path;
-    return gx_hash(name, strlen(name));
+    const uint32_t hash = (uint32_t)gx_hash(name, strlen(name));
+    return hash ? hash : 1;
 }
 
 /* 0: there is none. */
-static uint64_t name_of_neighbour(const gx_parts *parts, const gx_part *part, int64_t step)
+static uint32_t name_of_neighbour(const gx_parts *parts, const gx_part *part, int64_t step)
 {
     const int64_t i = part - parts->parts + step;
     return i < 0 || i >= parts->n ? 0 : name_of(parts->parts[i].ix);
@@ -136,8 +140,10 @@ gx_status gx_cursor_write(char **out, size_t *len, const gx_index *ix, const gx_
     add_u64(&t, bits);
     add_u64(&t, docid);
     add_u64(&t, local);
-    for (int i = -1; i <= 1; ++i) /* its part, and those beside it */
-        add_u64(&t, part ? name_of_neighbour(ix->parts, part, i) : 0);
+    for (int i = -NEIGHBOURS; part && i <= NEIGHBOURS; i += 2) { /* two at a time */
+        const uint64_t first = name_of_neighbour(ix->parts, part, i);
+        add_u64(&t, first | (uint64_t)(i < NEIGHBOURS ? name_of_neighbour(ix->parts, part, i + 1) : 0) << 32);
+    }
     for (uint32_t i = 0; i < sort->n; ++i) {
         const gx_sort_value v = gx_sort_value_of(file, &sort->levels[i], local);
         add_value(&t, &sort->levels[i], &v);
@@ -212,9 +218,9 @@ static void take_value(reader *r, const gx_sort_level *level, gx_sort_value *v)
 }
 
 /* The part of the name in the collection; NULL: there is none. */
-static const gx_part *find_part(const gx_index *ix, uint64_t name)
+static const gx_part *find_part(const gx_index *ix, uint32_t name)
 {
-    for (uint32_t i = 0; i < ix->parts->n; ++i)
+    for (uint32_t i = 0; name && i < ix->parts->n; ++i)
         if (name_of(ix->parts->parts[i].ix) == name)
             return &ix->parts->parts[i];
     return NULL;
@@ -222,20 +228,24 @@ static const gx_part *find_part(const gx_index *ix, uint64_t name)
 
 /* Where the document is now, or was: the first one behind it. Where its part is gone, and the document too, the parts
  * beside it tell, if they are there. */
-static uint64_t find_behind(const gx_cursor *c, const gx_index *ix, uint64_t docid, const uint64_t names[3],
+static uint64_t find_behind(const gx_cursor *c, const gx_index *ix, uint64_t docid, const uint32_t *names,
                             uint64_t local, const char *id, size_t id_len)
 {
     if (!c->moved)
         return docid + 1;
-    const gx_part *part = find_part(ix, names[1]);
+    const gx_part *part = find_part(ix, names[NEIGHBOURS]);
     if (part && local < part->ix->n_docs)
         return part->base + gx_deletes_rank(part->deletes, (uint32_t)local + 1);
     const uint64_t found = gx_index_find_doc64(ix, id, id_len);
     if (found != UINT64_MAX)
         return found + 1;
-    if ((part = find_part(ix, names[0])))
-        return part->base + part->n_live;
-    return (part = find_part(ix, names[2])) ? part->base : docid;
+    for (int i = 1; i <= NEIGHBOURS; ++i) {
+        if ((part = find_part(ix, names[NEIGHBOURS - i])))
+            return part->base + part->n_live;
+        if ((part = find_part(ix, names[NEIGHBOURS + i])))
+            return part->base;
+    }
+    return docid;
 }
 
 static gx_status read_bytes(gx_cursor *c, size_t n, const gx_index *ix, const gx_sort *sort, uint64_t hash,
@@ -259,9 +269,12 @@ static gx_status read_bytes(gx_cursor *c, size_t n, const gx_index *ix, const gx
     c->moved = take_u64(&r) != (ix->parts ? ix->parts->commit : 0);
     c->n_before = take_u64(&r);
     const uint64_t bits = take_u64(&r), docid = take_u64(&r), local = take_u64(&r);
-    uint64_t names[3];
-    for (int i = 0; i < 3; ++i)
-        names[i] = take_u64(&r);
+    uint32_t names[N_NAMES + 1] = {0};
+    for (int i = 0; ix->parts && i < N_NAMES; i += 2) {
+        const uint64_t two = take_u64(&r);
+        names[i] = (uint32_t)two;
+        names[i + 1] = (uint32_t)(two >> 32);
+    }
     memcpy(&c->place.score, &bits, sizeof bits);
     for (uint32_t i = 0; i < sort->n; ++i)
         take_value(&r, &sort->levels[i], &c->place.values[i]);
