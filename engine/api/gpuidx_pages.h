@@ -55,8 +55,9 @@ typedef struct gx_page_end {
  *
  * A cursor names the query (its text or terms, its filter's text, operator, scorer and parameters, and the order), the
  * index file or collection, its commit, and the last result's values, score and id. While a reader holds a commit, the
- * pages are cuts of one list. It does not name a mask (gx_page.scope may), nor k: pages may have different lengths. With GX_OP_AND_OR k is
- * named, too: AND answers where it has k results in all, and the pages are cuts of that answer, else of OR's.
+ * pages are cuts of one list. It does not name a mask (gx_page.scope may), nor k: pages may have different lengths.
+ * With GX_OP_AND_OR k is named, too: AND answers where it has k results in all, and the pages are cuts of that answer,
+ * else of OR's.
  *
  * GX_EUSAGE, beside what gx_search says: the order (an unknown attribute, for which the nearest name is given, or an
  * unknown word), a cursor that is damaged, or of another query, order or index; answers that are not exact

@@ -281,7 +281,8 @@ static const cli_section sections[] = {
      "`-k 20 --offset=40` is the third page of 20. A cursor goes on where a page has ended: it names the query, its "
      "filter, order and scorer, the index and the commit, and is refused of any other query. As long as a collection "
      "stays at that commit, pages are cuts of one list; later a note, in `jsonl` `moved`, says that the page is one of "
-     "the last commit, in which results may have come and gone. A cursor does not name `-k`: pages may have different lengths. With `--op=and-or` the "
+     "the last commit, in which results may have come and gone. A cursor does not name `-k`: pages may have "
+     "different lengths. With `--op=and-or` the "
      "pages are those of AND where that has `k` results in all, else those of OR."},
     {"Boolean syntax",
      "With `--syntax=boolean`:\n"
