@@ -3,8 +3,8 @@
  *   bench_sort INDEX [-k N] QUERY|SORT|FILTER ...
  *
  * Each case is a query (none: all documents), an order and a filter, of which any may be empty. Prints a table:
- * matches, and the microseconds of processor time of the first page, and of the page behind it by a cursor: the first query of a
- * fresh engine, the second, which derives tables, and the median of 200 later ones. */
+ * matches, and the microseconds of processor time of the first page: the first query of a fresh engine, the second,
+ * which derives tables, and the median of 200 later ones; then that of the page behind it, by a cursor. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
