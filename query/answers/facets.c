@@ -539,8 +539,8 @@ static gx_status open_batch(counted_batch *b, gx_error *err)
 }
 
 /* Times in ns that decide who counts, of one core and of a GPU: of a posting, and of its document in a facet; of a
- * batch on the GPU, of a query of it, and of each count that comes back. Rounded from query/MEASURED.md, "Facets on a
- * GPU" (bench_facets_gpu on an NVIDIA H100). */
+ * batch on the GPU, of a query of it, and of each count that comes back. Rounded from query/facet/MEASURED.md, "Facets
+ * on a GPU" (bench_facets_gpu on an NVIDIA H100). */
 #define CPU_POSTING_TIME 1.6
 #define CPU_FACET_TIME 1.5
 #define GPU_BATCH_TIME 35000.0

@@ -131,8 +131,8 @@ gx_status gx_cost_profile_read(gx_cost_profile *out, const char *path, gx_error 
 
 /* A weight of the library's own profile, the same in all leaves of an operator: rounded from fits to
  * Terabyte-05 on abstracts of arXiv, of one NVIDIA H200 and a core of its host; of batches, of an H100. Lists that are
- * not resident are not fitted, but follow from PCIe (query/MEASURED.md, "PCIe is the roof"): 16 us more for a query of
- * 5 MB, most of which is not read. */
+ * not resident are not fitted, but follow from PCIe (query/exec/MEASURED.md, "PCIe is the roof"): 16 us more for a
+ * query of 5 MB, most of which is not read. */
 #define MISSING_NS 0.003
 typedef struct own_weight {
     gx_cost_kind kind;
