@@ -289,6 +289,35 @@ for d in range(3000):
     [ "$(cut -d' ' -f1,3,4 m.run)" = $'0 0 1\n0 2 2\n2 2 1\n2 0 2' ]
 }
 
+@test "a query in JSON is a vector, alone and from a pipe, and a bad one is named" {
+    printf '%s\n' '{"id": "a", "vector": {"land": 1.5, "rover": 2}}' '{"id": "b", "vector": {"rover": 1}}' >v.jsonl
+    "$GPUIDX" build -q -f vectors v.jsonl -o v.gx
+    ask query -q v.gx 'rover^2.5 land' --syntax=boolean --format=trec --engine=cpu
+    exits 0
+    words=$output
+    for syntax in plain boolean; do
+        ask query -q v.gx ' { "rover": 2.5, "land": 1}' --syntax=$syntax --format=trec --engine=cpu
+        exits 0
+        [ "$output" = "$words" ]
+    done
+    printf '1\t{"rover": 2.5, "land": 1}\nland\n' | ask query -q v.gx --format=trec --engine=cpu
+    exits 0
+    [ "$(head -2 <<<"$output" | cut -d' ' -f3-)" = "$(cut -d' ' -f3- <<<"$words")" ]
+    ask query -q v.gx '{"no such term": 1}' --format=trec --engine=cpu
+    exits 0
+    [ -z "$output" ]
+    for bad in '{"rover": "2"}' '{"rover": 2' '{"rover": -1}' '{"rover": 1, "rover": 2}' '{"rover": [1]}'; do
+        ask query -q v.gx "$bad" --engine=cpu
+        exits 2
+    done
+    complains 'the query is a JSON vector, and the weight of "rover" is no number'
+    printf 'a\tone two\n' >t.tsv
+    "$GPUIDX" build -q t.tsv -o t.gx
+    ask query -q t.gx '{"one": 2}' --engine=cpu --format=trec # words
+    exits 0
+    [ "$(cut -d' ' -f3 <<<"$output")" = a ]
+}
+
 @test "queries with bad weights are named with file and line, or skipped" {
     some_vectors
     "$GPUIDX" build -qf vectors v.jsonl -o v.gx

@@ -205,7 +205,8 @@ static const cli_section sections[] = {
     {"Queries",
      "A query is plain text. It is made into terms as the documents were when the index was built; a term that is "
      "said twice counts twice. At most 1,024 different terms are allowed. Signs mean nothing in it: a note says so, "
-     "once, where there is a quoted span, a + or - before a word, or a * or ~2 behind one.\n"
+     "once, where there is a quoted span, a + or - before a word, or a * or ~2 behind one. Of an index of learned "
+     "weights a query may be a JSON object of terms and weights, as in `{\"land\": 1.5}`.\n"
      "\n"
      "A query without words, as in `gpuidx query shop.gx '' --filter 'price:<20'`, finds all documents that the "
      "filters leave, each with score 0, by docid; in the boolean syntax `*` alone does, too. An empty line of standard "

@@ -132,6 +132,7 @@ void ask_close(ask *k)
     free(k->docids);
     free(k->scores);
     free(k->last);
+    vector_query_free(&k->vector);
     free(k->expanded);
     *k = (ask){0};
 }
@@ -291,10 +292,12 @@ static int keep_last(ask *k, const char *text, size_t len)
         return cli_fail(GX_ENOMEM, "no memory for a query of %zu bytes", len);
     memcpy(last, text, len);
     last[len] = 0;
+    free(k->expanded);
+    k->expanded = NULL;
     free(k->last);
     k->last = last;
     k->last_len = len;
-    k->last_kind = kind_of(k, text, len);
+    k->last_kind = k->vector.terms ? GX_QUERY_TERMS : kind_of(k, text, len);
     return 0;
 }
 
@@ -320,6 +323,10 @@ static gx_query last_query(const ask *k)
 {
     gx_query q = {
         .size = sizeof q, .kind = k->last_kind, .text = k->last, .len = k->last_len, .filter_options = &k->ids};
+    if (k->vector.terms) {
+        q.terms = k->vector.terms;
+        q.n_terms = k->vector.n;
+    }
     if (k->expanded) {
         q.kind = GX_QUERY_TERMS;
         q.terms = k->expanded;
@@ -414,9 +421,6 @@ static int refuse(const ask *k, const gx_query *asked, const char *qid, size_t q
 /* Expand the last query, where that is asked for. */
 static gx_status expand(ask *k, const gx_query_options *options, gx_error *err)
 {
-    free(k->expanded);
-    k->expanded = NULL;
-    k->n_expanded = 0;
     if (!k->rm3.fb_docs || k->last_kind == GX_QUERY_ALL)
         return GX_OK;
     const gx_query query = last_query(k);
@@ -647,15 +651,19 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
     int code;
 
     *n_hits = 0;
-    if (k->kind == GX_QUERY_TEXT)
-        cli_note_operators(text, len);
     if ((code = reload(k)))
         return code;
     gx_index_get_quick_stats(k->ix, &stats);
+    if (stats.impacts && vector_query_read(&k->vector, text, len, &err)) {
+        const gx_query refused = {.size = sizeof refused, .text = text, .len = len};
+        return refuse(k, &refused, qid, qid_len, &err);
+    }
     if ((code = reserve(k, stats.n_docs < k->options.k ? stats.n_docs : k->options.k)) ||
         (code = keep_last(k, text, len)))
         return code;
-    const gx_query asked = {.size = sizeof asked, .kind = k->last_kind, .text = text, .len = len};
+    if (k->last_kind == GX_QUERY_TEXT)
+        cli_note_operators(text, len);
+    const gx_query asked = last_query(k);
     if (f.rich && gx_highlighter_open(&f.marks, k->ix, &asked, &err))
         return refuse(k, &asked, qid, qid_len, &err);
 

@@ -10,6 +10,7 @@
 #include "tools/cli/output.h"
 #include "tools/cli/search_flags.h"
 #include "tools/cli/shown_list.h"
+#include "tools/shell/vector_query.h"
 
 /* Which page of each answer is shown, and in what order. */
 typedef struct ask_page {
@@ -57,6 +58,7 @@ typedef struct ask {
     char *last;         /* the last query, for the shell's .explain */
     gx_query_kind last_kind;
     size_t last_len;
+    vector_query vector;        /* the last query, where it is one */
     gx_weighted_term *expanded; /* the last query, where RM3 has expanded it; else NULL */
     uint32_t n_expanded;
 } ask;
