@@ -8,6 +8,7 @@
  *   gpuidx_answers.h       answers as JSON
  *   gpuidx_values.h        the values of documents' attributes
  *   gpuidx_pages.h         answers in an order by attributes, and page by page
+ *   gpuidx_sums.h          figures of the matches: sums, averages, percentiles; facets in facets
  *   gpuidx_logs.h          query logs, histograms of latencies
  *   gpuidx_service.h       a service of both engines, and its model of what queries cost
  *   gpuidx_evaluation.h    replay, measures of effectiveness, comparisons, sweeps
@@ -32,6 +33,7 @@
 #include "gpuidx_options.h"
 #include "gpuidx_searching.h"
 #include "gpuidx_service.h"
+#include "gpuidx_sums.h"
 
 #ifdef __cplusplus
 extern "C" {

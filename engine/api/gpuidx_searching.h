@@ -63,7 +63,12 @@ typedef enum gx_facet_grouping {
     GX_FACET_BINS,  /* of int, float and date: `bins` ranges of the same width, from the least value that a match
                      * has to the greatest; fewer where there are fewer whole numbers between them */
     GX_FACET_WIDTH, /* of int and float: ranges of this width, one of which begins at 0; those that have a match */
-    GX_FACET_STORED /* of int, float and date: the bins of the bitmap columns; of an index of one file that has them */
+    GX_FACET_STORED, /* of int, float and date: the bins of the bitmap columns; of an index of one file that has
+                      * them */
+    GX_FACET_QUANTILES, /* of int, float and date: `bins` ranges that have about as many of the matches' values each.
+                         * Of n values in order, range i begins at value number ceil(i n / bins), from 0; ranges that
+                         * begin at equal values are one */
+    GX_FACET_ALL        /* all matches are one group; no attribute is named */
 } gx_facet_grouping;
 
 typedef enum gx_facet_order {
@@ -79,18 +84,25 @@ typedef struct gx_facet {
     uint32_t n; /* most groups that are returned, the first of the order; 0: all */
     gx_facet_grouping grouping;
     gx_facet_order order;
-    uint32_t bins; /* of GX_FACET_BINS: 1 to GX_MAX_BINS */
+    uint32_t bins; /* of GX_FACET_BINS and GX_FACET_QUANTILES: 1 to GX_MAX_BINS */
     double width;  /* of GX_FACET_WIDTH: above 0; of int a whole number */
+    const struct gx_sum *sums; /* [n_sums], of each group's matches (gpuidx_sums.h); those of the first size, or NULL */
+    uint32_t n_sums;
+    const struct gx_facet *inner; /* counts the matches of each group; it has no sums and no inner. NULL: none */
+    bool exclude_own; /* the conditions of the query's filter on this attribute are left out, so that other values than
+                       * those that were chosen are counted: gx_filter_without. n_present + n_missing are the matches
+                       * then. Conditions in the query's text and options.mask stay */
 } gx_facet;
 #define GX_FACET                                                                                                       \
     {                                                                                                                  \
-        sizeof(gx_facet), NULL, 0, 10, GX_FACET_VALUES, GX_FACET_BY_COUNT, 0, 0                                        \
+        sizeof(gx_facet), NULL, 0, 10, GX_FACET_VALUES, GX_FACET_BY_COUNT, 0, 0, NULL, 0, NULL, false                  \
     }
 
 /* Read a facet from a text such as "category", "category:20" or "price:bins=10": the name, and behind
  * colons the number of groups (10), or all; by=year, month or day; bins=1 to GX_MAX_BINS; width=X;
- * bins=stored; order=count or value. bins and width mean all groups, by value, unless the text says
- * otherwise. out->name points into the text. GX_EUSAGE. */
+ * bins=stored; quantiles=1 to GX_MAX_BINS; order=count or value; exclude-own. bins, width and quantiles mean all
+ * groups, by value, unless the text says otherwise. out->name points into the text. GX_EUSAGE; also where the text has
+ * figures or an inner facet, which gx_facet_list_read (gpuidx_sums.h) reads. */
 GX_API gx_status gx_facet_read(gx_facet *out, const char *text, gx_error *err);
 
 /* A group and its documents. */
@@ -113,6 +125,9 @@ typedef struct gx_facet_answer {
     uint64_t n_groups;             /* all that have a match, and bins without one */
     uint32_t n;                    /* groups that are returned */
     const gx_facet_group *groups;  /* [n] */
+    uint32_t n_sums;                     /* of each group: gx_facet_figures */
+    const struct gx_figures *figures;    /* [n * n_sums] */
+    const struct gx_facet_answer *inner; /* [n], or NULL: gx_facet_inner */
 } gx_facet_answer;
 
 typedef struct gx_facets gx_facets;

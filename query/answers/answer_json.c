@@ -30,10 +30,26 @@ static void put_explanation(gx_text *t, const gx_explanation *e)
 /* A bound of a group; a float as a filter reads it. */
 static void put_bound(gx_text *t, const char *name, const gx_facet_answer *f, int64_t number, double x)
 {
+    const gx_value v = {.real = x};
+    gx_text_add_format(t, "\"%s\":", name);
     if (f->type == GX_ATTRIBUTE_FLOAT)
-        gx_text_add_format(t, "\"%s\":%.17g,", name, x);
+        gx_text_add_value(t, f->type, &v);
     else
-        gx_text_add_format(t, "\"%s\":%lld,", name, (long long)number);
+        gx_text_add_format(t, "%lld", (long long)number);
+    gx_text_add_string(t, ",");
+}
+
+/* The figures of a group, by attribute. */
+static void put_figures(gx_text *t, const gx_facet_answer *f, uint32_t group)
+{
+    const gx_figures *figures;
+    for (uint32_t i = 0; (figures = gx_facet_figures(f, group, i)); ++i) {
+        gx_text_add_string(t, i ? "," : ",\"sums\":{");
+        gx_text_add_json(t, figures->name, figures->name_len);
+        gx_text_add_string(t, ":");
+        gx_text_add_json_figures(t, figures);
+    }
+    gx_text_add_string(t, f->n_sums ? "}" : "");
 }
 
 static void put_facet(gx_text *t, const gx_facet_answer *f)
@@ -53,18 +69,33 @@ static void put_facet(gx_text *t, const gx_facet_answer *f)
             put_bound(t, "from", f, g->first, g->low);
             put_bound(t, "to", f, g->last, g->high);
         }
-        gx_text_add_format(t, "\"count\":%llu}", (unsigned long long)g->count);
+        gx_text_add_format(t, "\"count\":%llu", (unsigned long long)g->count);
+        put_figures(t, f, i);
+        const gx_facet_answer *inner = gx_facet_inner(f, i);
+        gx_text_add_string(t, inner ? ",\"facet\":" : "");
+        if (inner)
+            put_facet(t, inner);
+        gx_text_add_string(t, "}");
     }
     gx_text_add_string(t, "]}");
 }
 
 static void put_facets(gx_text *t, const gx_answer *a)
 {
+    const gx_facet_answer *of_all = NULL; /* what has no name */
+    uint32_t n = 0;
     for (uint32_t i = 0; i < a->n_facets; ++i) {
-        gx_text_add_string(t, i ? "," : ",\"facets\":[");
-        put_facet(t, gx_facets_get(a->facets, i));
+        const gx_facet_answer *f = gx_facets_get(a->facets, i);
+        if (f->name_len) {
+            gx_text_add_string(t, n++ ? "," : ",\"facets\":[");
+            put_facet(t, f);
+        } else {
+            of_all = f;
+        }
     }
-    gx_text_add_string(t, a->n_facets ? "]" : "");
+    gx_text_add_string(t, n ? "]" : "");
+    if (of_all)
+        put_figures(t, of_all, 0);
 }
 
 static void put_unknown(gx_text *t, const gx_answer *a)

@@ -1,247 +1,26 @@
-/* facets.c: what a caller asks of facets, and the answer. */
-#include <math.h>
-#include <stdio.h>
+/* facets.c: facets of the matches of queries, counted and shown. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/heap.h"
-#include "engine/memory/grow.h"
 #include "engine/sized.h"
 #include "engine/status.h"
-#include "index/read/collection.h"
+#include "query/answers/facet_asked.h"
+#include "query/answers/facet_set.h"
 #include "query/engine/session.h"
 #include "query/facet/facet_ordinals.h"
 
-#define MAX_WIDTH 0x1p62 /* of whole numbers */
-
-/* ---- what is asked ---- */
-
-/* Whether text[len] begins with the key, which ends with '='; *value is then what follows it. */
-static bool take_key(const char *text, size_t len, const char *key, const char **value, size_t *n)
-{
-    const size_t k = strlen(key);
-    *value = text + k;
-    *n = len - k;
-    return len >= k && memcmp(text, key, k) == 0;
-}
-
-static bool is_word(const char *text, size_t len, const char *word)
-{
-    return strlen(word) == len && memcmp(text, word, len) == 0;
-}
-
-static bool read_count(const char *text, size_t len, uint64_t most, uint32_t *out)
-{
-    int64_t n;
-    if (gx_parse_int(text, len, &n) || n < 1 || (uint64_t)n > most)
-        return false;
-    *out = (uint32_t)n;
-    return true;
-}
-
-/* What has been read of a facet's text. */
-typedef struct reader {
-    gx_facet *f;
-    bool n, order, grouping; /* they are given */
-    gx_error *err;
-} reader;
-
-static gx_status read_bins(reader *r, const char *value, size_t n)
-{
-    r->f->grouping = is_word(value, n, "stored") ? GX_FACET_STORED : GX_FACET_BINS;
-    if (r->f->grouping == GX_FACET_BINS && !read_count(value, n, GX_MAX_BINS, &r->f->bins))
-        return gx_fail(r->err, GX_EUSAGE, "facet: bins=%.*s is neither a number from 1 to %u nor 'stored'", (int)n,
-                       value, GX_MAX_BINS);
-    return GX_OK;
-}
-
-static gx_status read_period(reader *r, const char *value, size_t n)
-{
-    static const char *const periods[] = {"year", "month", "day"};
-    for (int i = 0; i < 3; ++i)
-        if (is_word(value, n, periods[i])) {
-            r->f->grouping = (gx_facet_grouping)(GX_FACET_YEARS + i);
-            return GX_OK;
-        }
-    return gx_fail(r->err, GX_EUSAGE, "facet: by=%.*s is none of year, month, day", (int)n, value);
-}
-
-/* A whole number that no double is, and so no width of ints either. */
-static bool is_rounded(const char *text, size_t len)
-{
-    int64_t n;
-    double x;
-    return !gx_parse_int(text, len, &n) && !gx_parse_float(text, len, &x) && (x >= 0x1p63 || (int64_t)x != n);
-}
-
-static gx_status read_width(reader *r, const char *value, size_t n)
-{
-    const int shown = (int)(n < 60 ? n : 60);
-    r->f->grouping = GX_FACET_WIDTH;
-    if (gx_parse_float(value, n, &r->f->width) || !(r->f->width > 0))
-        return gx_fail(r->err, GX_EUSAGE, "facet: 'width=%.*s': the width is no number above 0", shown, value);
-    if (is_rounded(value, n))
-        return gx_fail(r->err, GX_EUSAGE, "facet: 'width=%.*s': the width is rounded to %.17g; write that", shown,
-                       value, r->f->width);
-    return GX_OK;
-}
-
-/* What stands between two colons. */
-static gx_status read_option(reader *r, const char *text, size_t len)
-{
-    const char *value;
-    size_t n;
-    const int shown = (int)(len < 60 ? len : 60);
-    const bool by = take_key(text, len, "by=", &value, &n), bins = !by && take_key(text, len, "bins=", &value, &n),
-               width = !by && !bins && take_key(text, len, "width=", &value, &n);
-    if ((by || bins || width) && r->grouping)
-        return gx_fail(r->err, GX_EUSAGE, "facet: '%.*s': a facet has one of by=, bins= and width=, and once", shown,
-                       text);
-    r->grouping = r->grouping || by || bins || width;
-    if (by || bins || width)
-        return by     ? read_period(r, value, n < 60 ? n : 60)
-               : bins ? read_bins(r, value, n < 60 ? n : 60)
-                      : read_width(r, value, n);
-    if (take_key(text, len, "order=", &value, &n)) {
-        r->order = true;
-        r->f->order = is_word(value, n, "value") ? GX_FACET_BY_VALUE : GX_FACET_BY_COUNT;
-        if (is_word(value, n, "value") || is_word(value, n, "count"))
-            return GX_OK;
-        return gx_fail(r->err, GX_EUSAGE, "facet: '%.*s' is none of order=count, order=value", shown, text);
-    }
-    r->n = true;
-    r->f->n = 0;
-    if (is_word(text, len, "all") || read_count(text, len, UINT32_MAX, &r->f->n))
-        return GX_OK;
-    return gx_fail(r->err, GX_EUSAGE,
-                   "facet: '%.*s' is neither a number of groups, of at least 1, nor one of all, by=, bins=, width=, "
-                   "order=",
-                   shown, text);
-}
-
-gx_status gx_facet_read(gx_facet *out, const char *text, gx_error *err)
-{
-    gx_facet f = GX_FACET;
-    reader r = {.f = &f, .err = err};
-    gx_clear_error(err);
-    f.name = text;
-    f.name_len = strcspn(text, ":");
-    if (f.name_len == 0)
-        return gx_fail(err, GX_EUSAGE, "facet: '%.60s' begins with no name of an attribute", text);
-    for (const char *p = text + f.name_len; *p;) {
-        const size_t n = strcspn(++p, ":");
-        const gx_status st = read_option(&r, p, n);
-        if (st != GX_OK)
-            return st;
-        p += n;
-    }
-    if (f.grouping >= GX_FACET_BINS) {
-        f.order = r.order ? f.order : GX_FACET_BY_VALUE;
-        f.n = r.n ? f.n : 0;
-    }
-    *out = f;
-    return GX_OK;
-}
-
-/* What is wrong with a grouping of the column's values. NULL: nothing. */
-static const char *fault_of(const gx_facet *f, const gx_index *ix, const gx_column *c)
-{
-    const bool date = c->type == GX_ATTRIBUTE_DATE, number = c->type <= GX_ATTRIBUTE_FLOAT;
-    switch (f->grouping) {
-    case GX_FACET_VALUES:
-        return NULL;
-    case GX_FACET_YEARS:
-    case GX_FACET_MONTHS:
-    case GX_FACET_DAYS:
-        return date ? NULL : "has no years, months and days: by= is for a date";
-    case GX_FACET_BINS:
-        if (!number && !date)
-            return "has no bins: they are for int, float and date";
-        return f->bins >= 1 && f->bins <= GX_MAX_BINS ? NULL : "is asked for too many bins, or none";
-    case GX_FACET_WIDTH:
-        if (!number)
-            return "has no ranges of a width: they are for int and float";
-        if (!(f->width > 0) || !isfinite(f->width))
-            return "is asked for ranges of a width that is not above 0";
-        if (c->type == GX_ATTRIBUTE_INT && (f->width != floor(f->width) || f->width > MAX_WIDTH))
-            return "has whole numbers, and the width is none, or too large";
-        return NULL;
-    case GX_FACET_STORED:
-        if (!number && !date)
-            return "has no bins: they are for int, float and date";
-        if (ix->parts && ix->parts->n > 1)
-            return "has bins of its own in each file of the collection; give their number, as in bins=10";
-        if ((ix->parts ? ix->parts->parts[0].ix->columns[c - ix->columns].bitmaps : c->bitmaps).encoding ==
-            GX_BITMAPS_NONE)
-            return "has no bitmap columns, and so no stored bins; give their number, as in bins=10";
-        return NULL;
-    }
-    return "is asked for a grouping that does not exist";
-}
-
-/* Read the caller's facet i, all of the size of the first, and find its column. */
-static gx_status check_facet(gx_facet *out, uint32_t *column, const gx_index *ix, const gx_facet *facets, uint32_t i,
-                             gx_error *err)
-{
-    char why[GX_NO_ATTRIBUTE_TEXT];
-    gx_facet f = GX_FACET;
-    gx_status st = gx_sized_check(facets->size, GX_SIZE_THROUGH(gx_facet, width), "gx_facet", err);
-    if (st == GX_OK)
-        st = gx_sized_read(&f, sizeof f, (const char *)facets + i * facets->size, GX_SIZE_THROUGH(gx_facet, width),
-                           "gx_facet", err);
-    if (st != GX_OK)
-        return st;
-    if (!f.name || (*column = gx_column_find(ix, f.name, f.name_len, why)) == UINT32_MAX)
-        return gx_fail(err, GX_EUSAGE, "facet: %s", f.name ? why : "it has no name");
-    const gx_column *c = &ix->columns[*column];
-    const char *fault = fault_of(&f, ix, c);
-    if (f.order != GX_FACET_BY_COUNT && f.order != GX_FACET_BY_VALUE)
-        fault = "is asked for an order that does not exist";
-    if (fault)
-        return gx_fail(err, GX_EUSAGE, "facet: %.*s is of type %s and %s", (int)c->name_len, c->name,
-                       gx_attribute_type_name(c->type), fault);
-    if (f.grouping == GX_FACET_VALUES && c->type == GX_ATTRIBUTE_DATE)
-        f.grouping = GX_FACET_YEARS;
-    *out = f;
-    return GX_OK;
-}
-
-gx_status gx_facets_check(const gx_index *ix, const gx_facet *facets, uint32_t n, gx_error *err)
-{
-    gx_status st = GX_OK;
-    gx_clear_error(err);
-    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
-        gx_facet f;
-        uint32_t column;
-        st = check_facet(&f, &column, ix, facets, i, err);
-    }
-    return st;
-}
-
 /* ---- the answer ---- */
-
-typedef struct answer {
-    gx_facet_answer shown;
-    gx_facet_group *groups; /* [shown.n] */
-    size_t *at;             /* [shown.n] where their texts begin */
-    char *texts;            /* [n_texts] */
-    size_t n_texts, max_texts;
-} answer;
 
 struct gx_facets {
     uint32_t n;
     uint64_t n_matches;
-    answer *answers; /* [n] */
+    gx_facet_made *answers; /* [n] */
 };
 
 void gx_facets_close(gx_facets *f)
 {
-    for (uint32_t i = 0; f && i < f->n; ++i) {
-        free(f->answers[i].groups);
-        free(f->answers[i].at);
-        free(f->answers[i].texts);
-        free((char *)f->answers[i].shown.name);
-    }
+    for (uint32_t i = 0; f && i < f->n; ++i)
+        gx_facet_made_free(&f->answers[i]);
     if (f)
         free(f->answers);
     free(f);
@@ -262,188 +41,19 @@ static gx_status no_memory(gx_error *err)
     return gx_fail(err, GX_ENOMEM, "no memory to count a facet");
 }
 
-static bool put_text(answer *a, uint32_t i, const char *p, size_t n)
-{
-    if (!gx_reserve(&a->texts, &a->max_texts, a->n_texts + n + 1, 1))
-        return false;
-    if (n)
-        memcpy(a->texts + a->n_texts, p, n);
-    a->texts[a->n_texts + n] = 0;
-    a->at[i] = a->n_texts;
-    a->n_texts += n + 1;
-    a->groups[i].len = n;
-    return true;
-}
-
-/* "2019", "2019-05", "2019-05-31": the year, month or day that begins with this second. */
-static int print_period(char *text, size_t size, gx_facet_grouping by, int64_t first)
-{
-    const gx_day d = gx_day_of(first / 86400 - (first % 86400 < 0));
-    int n = snprintf(text, size, "%04lld", (long long)d.year);
-    if (by >= GX_FACET_MONTHS)
-        n += snprintf(text + n, size - (size_t)n, "-%02d", d.month);
-    if (by == GX_FACET_DAYS)
-        n += snprintf(text + n, size - (size_t)n, "-%02d", d.day);
-    return n;
-}
-
-static int print_range(char *text, size_t size, const char *low, const char *high, bool open)
-{
-    return strcmp(low, high) == 0 && !open ? snprintf(text, size, "%s", low)
-                                           : snprintf(text, size, "[%s TO %s%c", low, high, open ? '}' : ']');
-}
-
-/* The text of a group of numbers. */
-static int print_group(const gx_facet_count *c, const gx_group_range *r, char *text, size_t size)
-{
-    char low[GX_VALUE_TEXT], high[GX_VALUE_TEXT];
-    const gx_facet_grouping by = c->facet.grouping;
-    if (by >= GX_FACET_YEARS && by <= GX_FACET_DAYS)
-        return print_period(text, size, by, r->first);
-    if (c->type == GX_ATTRIBUTE_BOOL)
-        return snprintf(text, size, "%s", r->first ? "true" : "false");
-    if (c->type == GX_ATTRIBUTE_FLOAT) {
-        gx_print_float(r->low, low);
-        gx_print_float(r->high, high);
-    } else if (c->type == GX_ATTRIBUTE_DATE) {
-        gx_print_date(r->first, low);
-        gx_print_date(r->last, high);
-        if (!strchr(high, 'T')) /* the day would mean its last second */
-            strcat(high, "T00:00:00Z");
-    } else {
-        snprintf(low, sizeof low, "%lld", (long long)r->first);
-        snprintf(high, sizeof high, "%lld", (long long)r->last);
-    }
-    return print_range(text, size, low, high, r->open);
-}
-
-static bool put_group(answer *a, uint32_t i, const gx_facet_count *c, const gx_counted_group *g)
-{
-    char text[2 * GX_VALUE_TEXT + 16];
-    a->groups[i].count = g->count;
-    if (gx_is_keyword(c->type))
-        return put_text(a, i, c->strings[g->key].p, c->strings[g->key].len);
-    const gx_group_range r = gx_facet_group_of(c, g->key);
-    a->groups[i].first = r.first;
-    a->groups[i].last = r.last;
-    a->groups[i].low = r.low;
-    a->groups[i].high = r.high;
-    return put_text(a, i, text, (size_t)print_group(c, &r, text, sizeof text));
-}
-
-/* Whether group a comes after b by count. Keys are in the order of values. */
-static bool is_after(gx_counted_group a, gx_counted_group b)
-{
-    return a.count != b.count ? a.count < b.count : a.key > b.key;
-}
-
-static int by_count(const void *x, const void *y)
-{
-    const gx_counted_group a = *(const gx_counted_group *)x, b = *(const gx_counted_group *)y;
-    return is_after(a, b) ? 1 : is_after(b, a) ? -1 : 0;
-}
-
-GX_DEFINE_SIFT_DOWN(sift_down, gx_counted_group, is_after)
-
-/* The first n groups by count come first, in order. The heap's first is the last of them. */
-static void select_groups(gx_counted_group *groups, size_t n_groups, size_t n)
-{
-    for (size_t i = n / 2; n < n_groups && i-- > 0;)
-        sift_down(groups, n, i);
-    for (size_t i = n; i < n_groups; ++i) {
-        if (!is_after(groups[0], groups[i]))
-            continue;
-        groups[0] = groups[i];
-        sift_down(groups, n, 0);
-    }
-    qsort(groups, n, sizeof *groups, by_count);
-}
-
-static gx_status make_answer(answer *a, gx_facet_count *c, const gx_column *column, uint64_t n_matches, gx_error *err)
-{
-    const size_t n = c->facet.n && c->facet.n < c->n_groups ? c->facet.n : c->n_groups;
-    if (n > UINT32_MAX)
-        return no_memory(err);
-    if (c->facet.order == GX_FACET_BY_COUNT)
-        select_groups(c->groups, c->n_groups, n);
-    char *name = malloc(column->name_len + 1);
-    a->groups = calloc(n + 1, sizeof *a->groups);
-    a->at = malloc((n + 1) * sizeof *a->at);
-    bool good = name && a->groups && a->at;
-    for (uint32_t i = 0; i < n && good; ++i)
-        good = put_group(a, i, c, &c->groups[i]);
-    if (!good) {
-        free(name);
-        return no_memory(err);
-    }
-    for (size_t i = 0; i < n; ++i)
-        a->groups[i].text = a->texts + a->at[i];
-    memcpy(name, column->name, column->name_len);
-    name[column->name_len] = 0;
-    a->shown = (gx_facet_answer){name,        column->name_len, c->type,  c->n_present, n_matches - c->n_present,
-                                 c->n_groups, (uint32_t)n,      a->groups};
-    return GX_OK;
-}
-
 /* ---- counting ---- */
 
-/* A set of documents, and the files that it is of. */
-typedef struct set {
-    const gx_index *ix;
-    const uint64_t *words;
-    uint64_t *local, *scratch; /* of the largest part; local is not used of one file */
-} set;
-
-static const gx_index *file_of(const gx_index *ix, uint32_t part)
-{
-    return ix->parts ? ix->parts->parts[part].ix : ix;
-}
-
-static uint32_t n_files(const gx_index *ix)
-{
-    return ix->parts ? ix->parts->n : 1;
-}
-
-/* The set in file `part`. */
-static const uint64_t *words_of(const set *s, uint32_t part)
-{
-    if (!s->ix->parts)
-        return s->words;
-    gx_part_scatter(&s->ix->parts->parts[part], s->words, s->local);
-    return s->local;
-}
-
-static gx_status count_facet(gx_facet_count *c, const set *s, uint32_t column, gx_error *err)
-{
-    gx_status st = GX_OK;
-    for (uint32_t p = 0; p < n_files(s->ix) && c->facet.grouping == GX_FACET_BINS; ++p)
-        gx_facet_count_look(c, file_of(s->ix, p), column, words_of(s, p));
-    for (uint32_t p = 0; p < n_files(s->ix) && st == GX_OK; ++p)
-        st = gx_facet_count_add(c, file_of(s->ix, p), column, words_of(s, p), s->scratch, err);
-    return st == GX_OK ? gx_facet_count_end(c, err) : st;
-}
-
-static gx_status count_all(gx_facets *f, const set *s, const gx_facet *facets, gx_error *err)
+static gx_status count_all(gx_facets *f, const gx_facet_set *s, const gx_facet *facets, gx_error *err)
 {
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < f->n && st == GX_OK; ++i) {
-        gx_facet_count c = {0};
-        uint32_t column = 0;
-        st = check_facet(&c.facet, &column, s->ix, facets, i, err);
-        if (st != GX_OK)
-            break;
-        c.type = s->ix->columns[column].type;
-        st = count_facet(&c, s, column, err);
+        gx_facet facet;
+        uint32_t column;
+        st = gx_facet_check(&facet, &column, s->ix, facets, i, err);
         if (st == GX_OK)
-            st = make_answer(&f->answers[i], &c, &s->ix->columns[column], f->n_matches, err);
-        gx_facet_count_free(&c);
+            st = gx_facet_make(&f->answers[i], s, &facet, column, err);
     }
     return st;
-}
-
-static uint64_t *alloc_words(uint64_t n_docs)
-{
-    return calloc(n_docs / 64 + 2, sizeof(uint64_t));
 }
 
 static gx_facets *new_facets(uint32_t n, uint64_t n_matches)
@@ -463,19 +73,12 @@ static gx_facets *new_facets(uint32_t n, uint64_t n_matches)
 static gx_status open_facets(gx_facets **out, const gx_index *ix, const uint64_t *words, uint64_t n_matches,
                              const gx_facet *facets, uint32_t n, gx_error *err)
 {
-    uint32_t most = 0;
-    for (uint32_t p = 0; p < n_files(ix); ++p)
-        most = file_of(ix, p)->n_docs > most ? file_of(ix, p)->n_docs : most;
-    const set s = {ix, words, ix->parts ? alloc_words(most) : NULL, alloc_words(most)};
+    gx_facet_set set;
     gx_facets *f = new_facets(n, n_matches);
-    gx_status st = GX_OK;
-    if (!f || !s.scratch || (ix->parts && !s.local)) {
-        st = no_memory(err);
-    } else {
-        st = count_all(f, &s, facets, err);
-    }
-    free(s.local);
-    free(s.scratch);
+    gx_status st = gx_facet_set_open(&set, ix, words, n_matches, err);
+    if (st == GX_OK)
+        st = f ? count_all(f, &set, facets, err) : no_memory(err);
+    gx_facet_set_close(&set);
     if (st == GX_OK)
         *out = f;
     else
@@ -483,14 +86,15 @@ static gx_status open_facets(gx_facets **out, const gx_index *ix, const uint64_t
     return st;
 }
 
-gx_status gx_count_facets_of(gx_facets **out, const gx_index *ix, const uint64_t *words, const gx_facet *facets,
-                             uint32_t n, gx_error *err)
+/* Facets of documents, whose filter is not known. */
+static gx_status count_of(gx_facets **out, const gx_index *ix, const uint64_t *words, const gx_facet *facets,
+                          uint32_t n, gx_error *err)
 {
     const uint64_t n_docs = gx_index_n_docs(ix);
     const size_t n_words = gx_index_n_words(ix);
     *out = NULL;
     gx_status st = gx_facets_check(ix, facets, n, err);
-    uint64_t *own = st == GX_OK ? alloc_words(n_docs) : NULL, n_matches = 0;
+    uint64_t *own = st == GX_OK ? gx_facet_words(n_docs) : NULL, n_matches = 0;
     if (st != GX_OK || !own)
         return st != GX_OK ? st : no_memory(err);
     for (size_t w = 0; w < n_words; ++w) {
@@ -500,6 +104,168 @@ gx_status gx_count_facets_of(gx_facets **out, const gx_index *ix, const uint64_t
     st = open_facets(out, ix, own, n_matches, facets, n, err);
     free(own);
     return st;
+}
+
+gx_status gx_count_facets_of(gx_facets **out, const gx_index *ix, const uint64_t *words, const gx_facet *facets,
+                             uint32_t n, gx_error *err)
+{
+    gx_status st = GX_OK;
+    *out = NULL;
+    gx_clear_error(err);
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
+        gx_facet f;
+        uint32_t column;
+        st = gx_facet_check(&f, &column, ix, facets, i, err);
+        if (st == GX_OK && f.exclude_own)
+            st = gx_fail(err, GX_EUSAGE, "facet: exclude-own: a set of documents tells no filter");
+    }
+    return st == GX_OK ? count_of(out, ix, words, facets, n, err) : st;
+}
+
+/* ---- facets that leave out their own filter ---- */
+
+/* Counts facets of the documents that `filter`, NULL: none, selects. */
+typedef gx_status count_under(void *user, gx_facets **out, const gx_filter *filter, const gx_facet *facets, uint32_t n,
+                              gx_error *err);
+
+/* The facets that are counted together: those for which nothing is left out, or those of one attribute. */
+typedef struct shares {
+    const gx_index *ix;
+    gx_facet *facets;  /* [n] full-sized and checked */
+    uint32_t *columns; /* [n] */
+    bool *done;        /* [n] */
+    gx_facet *chosen;  /* [n] of one share, and their numbers */
+    uint32_t *numbers;
+    uint32_t n;
+} shares;
+
+static void free_shares(shares *s)
+{
+    free(s->facets);
+    free(s->columns);
+    free(s->done);
+    free(s->chosen);
+    free(s->numbers);
+}
+
+static gx_status open_shares(shares *s, const gx_index *ix, const gx_facet *facets, uint32_t n, gx_error *err)
+{
+    gx_status st = GX_OK;
+    *s = (shares){.ix = ix, .n = n};
+    s->facets = calloc(n + 1ull, sizeof *s->facets);
+    s->columns = calloc(n + 1ull, sizeof *s->columns);
+    s->done = calloc(n + 1ull, sizeof *s->done);
+    s->chosen = calloc(n + 1ull, sizeof *s->chosen);
+    s->numbers = calloc(n + 1ull, sizeof *s->numbers);
+    if (!s->facets || !s->columns || !s->done || !s->chosen || !s->numbers)
+        return no_memory(err);
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i)
+        st = gx_facet_check(&s->facets[i], &s->columns[i], ix, facets, i, err);
+    return st;
+}
+
+/* Count the facets that are like number `first`: of which the same is left out. */
+static gx_status count_share(shares *s, gx_facets *all, uint32_t first, const gx_filter *filter, count_under *count,
+                             void *user, gx_error *err)
+{
+    gx_facets *some = NULL;
+    uint32_t m = 0;
+    for (uint32_t i = first; i < s->n; ++i) {
+        const bool like = s->facets[i].exclude_own == s->facets[first].exclude_own &&
+                          (!s->facets[i].exclude_own || s->columns[i] == s->columns[first]);
+        if (s->done[i] || !like)
+            continue;
+        s->chosen[m] = s->facets[i];
+        s->chosen[m].exclude_own = false;
+        s->numbers[m++] = i;
+        s->done[i] = true;
+    }
+    const gx_status st = count(user, &some, filter, s->chosen, m, err);
+    for (uint32_t i = 0; i < m && st == GX_OK; ++i) {
+        all->answers[s->numbers[i]] = some->answers[i];
+        some->answers[i] = (gx_facet_made){0};
+    }
+    if (st == GX_OK && !s->facets[first].exclude_own)
+        all->n_matches = some->n_matches;
+    gx_facets_close(some);
+    return st;
+}
+
+/* Those that have nothing of the filter to leave out are as if they left out nothing. */
+static gx_status find_own(shares *s, const gx_filter *filter, gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < s->n && st == GX_OK; ++i) {
+        gx_filter *left = NULL;
+        bool same = true;
+        if (s->facets[i].exclude_own && filter)
+            st = gx_filter_without(&left, &same, filter, s->columns[i], err);
+        s->facets[i].exclude_own = st == GX_OK && !same;
+        gx_filter_close(left);
+    }
+    return st;
+}
+
+/* Count facets some of which leave out conditions of the filter. The matches are counted even if no facet is of all of
+ * the filter. */
+static gx_status count_shares(gx_facets **out, const gx_index *ix, const gx_filter *filter, const gx_facet *facets,
+                              uint32_t n, count_under *count, void *user, gx_error *err)
+{
+    shares s;
+    gx_facets *all = new_facets(n, 0);
+    gx_status st = open_shares(&s, ix, facets, n, err);
+    bool counted = false;
+    if (st == GX_OK)
+        st = all ? find_own(&s, filter, err) : no_memory(err);
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
+        gx_filter *left = NULL;
+        bool same = true;
+        if (s.done[i])
+            continue;
+        counted = counted || !s.facets[i].exclude_own;
+        if (s.facets[i].exclude_own)
+            st = gx_filter_without(&left, &same, filter, s.columns[i], err);
+        if (st == GX_OK)
+            st = count_share(&s, all, i, same ? filter : left, count, user, err);
+        gx_filter_close(left);
+    }
+    if (st == GX_OK && !counted) {
+        gx_facets *none = NULL;
+        st = count(user, &none, filter, s.chosen, 0, err);
+        all->n_matches = st == GX_OK ? none->n_matches : 0;
+        gx_facets_close(none);
+    }
+    free_shares(&s);
+    if (st == GX_OK)
+        *out = all;
+    else
+        gx_facets_close(all);
+    return st;
+}
+
+static gx_status count_filtered(void *user, gx_facets **out, const gx_filter *filter, const gx_facet *facets,
+                                uint32_t n, gx_error *err)
+{
+    const gx_index *ix = user;
+    const size_t n_words = gx_index_n_words(ix);
+    uint64_t *words = gx_facet_words(gx_index_n_docs(ix));
+    gx_status st = words ? GX_OK : no_memory(err);
+    for (size_t w = 0; w < n_words && st == GX_OK && !filter; ++w)
+        words[w] = UINT64_MAX;
+    if (st == GX_OK && filter)
+        st = gx_filter_evaluate(filter, words, NULL, err);
+    if (st == GX_OK)
+        st = count_of(out, ix, words, facets, n, err);
+    free(words);
+    return st;
+}
+
+gx_status gx_count_facets_filtered(gx_facets **out, const gx_index *ix, const gx_filter *filter, const gx_facet *facets,
+                                   uint32_t n, gx_error *err)
+{
+    *out = NULL;
+    gx_clear_error(err);
+    return count_shares(out, ix, filter, facets, n, count_filtered, (void *)ix, err);
 }
 
 /* ---- queries ---- */
@@ -534,7 +300,7 @@ static gx_status open_batch(counted_batch *b, gx_error *err)
     if (!b->facets || !b->columns)
         return no_memory(err);
     for (uint32_t i = 0; i < b->n && st == GX_OK; ++i)
-        st = check_facet(&b->facets[i], &b->columns[i], b->ix, b->asked, i, err);
+        st = gx_facet_check(&b->facets[i], &b->columns[i], b->ix, b->asked, i, err);
     return st;
 }
 
@@ -561,11 +327,19 @@ static bool gpu_is_faster(const counted_batch *b, const gx_plan *plans, uint32_t
                n * (GPU_QUERY_TIME + (double)b->n_counts * GPU_COUNT_TIME);
 }
 
+/* Whether the CPU counts a facet on every engine. */
+static bool has_details(const gx_facet *f)
+{
+    return f->n_sums || f->inner || f->grouping >= GX_FACET_QUANTILES;
+}
+
 /* Finds what the engine counts by. b->ordinals stays NULL where it cannot count all of the facets. */
 static gx_status find_ordinals(counted_batch *b, gx_error *err)
 {
     gx_status st = GX_OK;
     bool all = b->n > 0;
+    for (uint32_t i = 0; i < b->n && all; ++i)
+        all = !has_details(&b->facets[i]);
     b->n_counts = 0;
     if (!(b->ordinals = calloc(b->n + 1ull, sizeof *b->ordinals)))
         return no_memory(err);
@@ -592,7 +366,7 @@ static gx_status take_counts(gx_facets **out, const counted_batch *b, const gx_m
         gx_facet_count c = {.facet = b->facets[i], .type = column->type};
         st = gx_facet_count_take(&c, b->ordinals[i], counts, f->n_matches, err);
         if (st == GX_OK)
-            st = make_answer(&f->answers[i], &c, column, f->n_matches, err);
+            st = gx_facet_show(&f->answers[i], &c, column, f->n_matches, err);
         gx_facet_count_free(&c);
         counts += gx_n_counts(b->ordinals[i]);
     }
@@ -637,7 +411,7 @@ static gx_status count_plans(void *user, const gx_plan *plans, uint32_t first, u
             st = count_on_engine(b, plans + i, first + i, m, &counted, err);
         }
     }
-    if (st == GX_OK && !counted && !b->words && !(b->words = alloc_words(gx_index_n_docs(b->ix))))
+    if (st == GX_OK && !counted && !b->words && !(b->words = gx_facet_words(gx_index_n_docs(b->ix))))
         return no_memory(err);
     for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
         uint64_t n_matches = 0;
@@ -650,29 +424,84 @@ static gx_status count_plans(void *user, const gx_plan *plans, uint32_t first, u
     return st;
 }
 
+/* Count n queries, of whose filters nothing is left out. opt is full-sized. */
+static gx_status count_queries(gx_facets **out, gx_session *s, const gx_query *queries, uint32_t n,
+                               const gx_query_options *opt, const gx_facet *facets, uint32_t n_facets, gx_error *err)
+{
+    const gx_engine *en = gx_session_engine(s);
+    counted_batch b = {.s = s, .ix = gx_engine_index(en), .asked = facets, .n = n_facets, .out = out};
+    gx_status st = open_batch(&b, err);
+    if (st == GX_OK && gx_engine_is_shard(en))
+        st = gx_fail(err, GX_EUSAGE, "facet: an engine of a shard sees its own parts alone");
+    if (st == GX_OK && n && gx_session_facet_engine(s) != GX_FACETS_BY_CPU)
+        st = find_ordinals(&b, err);
+    if (st == GX_OK && n)
+        st = gx_session_plan(s, queries, n, opt, count_plans, &b, err);
+    free_batch(&b);
+    return st;
+}
+
+/* A query whose facets have other filters than its own. */
+typedef struct query_under {
+    gx_session *s;
+    gx_query query;
+    const gx_query_options *opt;
+} query_under;
+
+static gx_status count_query_under(void *user, gx_facets **out, const gx_filter *filter, const gx_facet *facets,
+                                   uint32_t n, gx_error *err)
+{
+    query_under *q = user;
+    q->query.filter = filter;
+    return count_queries(out, q->s, &q->query, 1, q->opt, facets, n, err);
+}
+
+static bool leaves_out(const gx_index *ix, const gx_facet *facets, uint32_t n)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < n && !any; ++i) {
+        gx_facet f;
+        uint32_t column;
+        any = gx_facet_check(&f, &column, ix, facets, i, NULL) == GX_OK && f.exclude_own;
+    }
+    return any;
+}
+
+/* As count_queries, one query after another. */
+static gx_status count_shared_queries(gx_facets **out, gx_session *s, const gx_query *queries, uint32_t n,
+                                      const gx_query_options *opt, const gx_facet *facets, uint32_t n_facets,
+                                      gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
+        query_under q = {.s = s, .query = GX_TEXT_QUERY(NULL, 0), .opt = opt};
+        st = gx_sized_read(&q.query, sizeof q.query, (const char *)queries + i * queries->size,
+                           GX_SIZE_THROUGH(gx_query, n_terms), "gx_query", err);
+        if (st == GX_OK)
+            st = count_shares(&out[i], gx_engine_index(gx_session_engine(s)), q.query.filter, facets, n_facets,
+                              count_query_under, &q, err);
+    }
+    return st;
+}
+
 gx_status gx_count_facets_batch(gx_facets **out, gx_session *s, const gx_query *queries, uint32_t n,
                                 const gx_query_options *options, const gx_facet *facets, uint32_t n_facets,
                                 gx_error *err)
 {
-    const gx_engine *en = gx_session_engine(s);
     gx_query_options opt = GX_QUERY_OPTIONS;
-    counted_batch b = {.s = s, .ix = gx_engine_index(en), .asked = facets, .n = n_facets, .out = out};
     for (uint32_t i = 0; i < n; ++i)
         out[i] = NULL;
     gx_clear_error(err);
     gx_status st =
         gx_sized_read(&opt, sizeof opt, options, GX_SIZE_THROUGH(gx_query_options, mask), "gx_query_options", err);
-    if (st == GX_OK && (st = open_batch(&b, err)) == GX_OK && gx_engine_is_shard(en))
-        st = gx_fail(err, GX_EUSAGE, "facet: an engine of a shard sees its own parts alone");
-    if (st == GX_OK && n && gx_session_facet_engine(s) != GX_FACETS_BY_CPU)
-        st = find_ordinals(&b, err);
-    if (st == GX_OK && n)
-        st = gx_session_plan(s, queries, n, &opt, count_plans, &b, err);
+    if (st == GX_OK)
+        st = (leaves_out(gx_engine_index(gx_session_engine(s)), facets, n_facets)
+                  ? count_shared_queries
+                  : count_queries)(out, s, queries, n, &opt, facets, n_facets, err);
     for (uint32_t i = 0; i < n && st != GX_OK; ++i) {
         gx_facets_close(out[i]);
         out[i] = NULL;
     }
-    free_batch(&b);
     return st;
 }
 

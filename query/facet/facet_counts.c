@@ -12,7 +12,7 @@
 #include "engine/text/c_locale.h"
 #include "query/filter/filter_kernels.h"
 
-#define SIGN (UINT64_C(1) << 63)
+#define SIGN GX_KEY_SIGN
 #define MAX_SECOND INT64_C(300000000000) /* behind year 9999 */
 
 static gx_status no_memory(gx_error *err)
@@ -24,6 +24,12 @@ static size_t n_words_of(const gx_index *ix)
 {
     return ((size_t)ix->n_docs + 63) / 64;
 }
+
+/* A loop over the documents d of a set. */
+#define EACH_DOCUMENT(ix, words, d)                                                                                    \
+    for (size_t w_ = 0; w_ < n_words_of(ix); ++w_)                                                                     \
+        for (uint64_t left_ = (words)[w_], d = 0; left_ && (d = 64 * w_ + (uint64_t)__builtin_ctzll(left_), true);     \
+             left_ &= left_ - 1)
 
 /* ---- groups of whole numbers ---- */
 
@@ -82,6 +88,69 @@ static uint64_t bins_of_span(const gx_facet_count *f)
     return n < f->facet.bins ? (uint64_t)n : f->facet.bins;
 }
 
+/* ---- ranges of as many values ---- */
+
+/* The last range that does not begin above the key. */
+static uint32_t quantile_of(const gx_facet_count *f, uint64_t key)
+{
+    uint32_t low = 0, high = f->n_cuts ? f->n_cuts - 1 : 0;
+    while (low < high) {
+        const uint32_t middle = high - (high - low) / 2;
+        if (f->cuts[2 * middle] <= key)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+gx_status gx_facet_count_gather(gx_facet_count *f, const gx_index *ix, uint32_t column, const uint64_t *words,
+                                gx_error *err)
+{
+    const gx_column *c = &ix->columns[column];
+    EACH_DOCUMENT(ix, words, d)
+    {
+        const gx_value_span span = gx_column_values(c, (uint32_t)d);
+        if (!gx_column_has(c, (uint32_t)d))
+            continue;
+        if (!gx_reserve(&f->values.keys, &f->values.max, f->values.n + (span.end - span.begin), sizeof(uint64_t)))
+            return no_memory(err);
+        for (uint64_t v = span.begin; v < span.end; ++v)
+            f->values.keys[f->values.n++] = gx_value_key(c, gx_column_raw(c, v));
+    }
+    return GX_OK;
+}
+
+gx_status gx_facet_count_cut(gx_facet_count *f, gx_error *err)
+{
+    const uint64_t n = f->values.n, bins = f->facet.bins;
+    const uint64_t *const keys = f->values.keys;
+    uint64_t *scratch = malloc((n + 1) * sizeof *scratch);
+    f->cuts = malloc((2 * bins + 1) * sizeof *f->cuts);
+    if (!scratch || !f->cuts) {
+        free(scratch);
+        return no_memory(err);
+    }
+    gx_sort_keys(f->values.keys, scratch, n);
+    free(scratch);
+    for (uint64_t i = 0; i < bins && n; ++i) {
+        uint64_t at = (i * n + bins - 1) / bins;
+        if (at >= n || (f->n_cuts && f->cuts[2 * (f->n_cuts - 1)] == keys[at]))
+            continue;
+        f->cuts[2 * f->n_cuts] = keys[at];
+        while (f->n_cuts && keys[at - 1] == keys[at])
+            --at;
+        if (f->n_cuts)
+            f->cuts[2 * f->n_cuts - 1] = keys[at - 1];
+        ++f->n_cuts;
+    }
+    if (n)
+        f->cuts[2 * f->n_cuts - 1] = keys[n - 1];
+    free(f->values.keys);
+    f->values = (gx_keys){0};
+    return GX_OK;
+}
+
 static group group_of_int(const gx_facet_count *f, int64_t x)
 {
     const uint64_t bins = f->facet.grouping == GX_FACET_BINS ? bins_of_span(f) : 0;
@@ -95,6 +164,10 @@ static group group_of_int(const gx_facet_count *f, int64_t x)
     case GX_FACET_BINS:
         return bin_at(f->least, span_of(f), bins,
                       (uint64_t)((wide)((uint64_t)x - (uint64_t)f->least) * bins / span_of(f)));
+    case GX_FACET_QUANTILES: {
+        const uint32_t i = quantile_of(f, (uint64_t)x ^ SIGN);
+        return (group){i, gx_key_number(f->cuts[2 * i]), gx_key_number(f->cuts[2 * i + 1])};
+    }
     default:
         return (group){(uint64_t)x ^ SIGN, x, x};
     }
@@ -110,38 +183,69 @@ static uint64_t key_of_float(double x)
     return gx_sort_key(GX_ATTRIBUTE_FLOAT, bits);
 }
 
-static double float_of_key(uint64_t key)
-{
-    const uint64_t bits = key & SIGN ? key ^ SIGN : ~key;
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 #define MOST_RANGES 0x1p52 /* up to this number of a range, neighbouring edges are different doubles */
 
-/* The lower edge of range n; it is no double where it lies below all of them. */
-static double edge_of(double width, double n)
+/* The number of 15 decimal digits nearest to an edge, where that is next to it beside the width of a bin: 552.8925, and
+ * not 552.8924999999999, which roundings have made of it. */
+static double tidy(double edge, long double width)
+{
+    char text[32];
+    gx_print(text, sizeof text, "%.15g", edge);
+    const double near = gx_strtod(text, NULL);
+    return fabsl((long double)near - edge) < width / 1e6L ? near : edge;
+}
+
+/* The lower edge of range n; it is no double where it lies below all of them. Where x is far from it, it is not tidied,
+ * which would take most of the time and tell nothing. */
+static double edge_of(double width, double n, double x)
+{
+    const double edge = fmax(n * width, -DBL_MAX);
+    return fabs(edge - x) > width / 1e5 || fabs(edge) > DBL_MAX ? edge : tidy(edge, width);
+}
+
+static double tidy_edge(double width, double n)
+{
+    return edge_of(width, n, n * width);
+}
+
+/* The number n of the range [n width, (n + 1) width) that x is in. false: it would be smaller than the distance of
+ * neighbouring doubles, and x is a group alone. */
+static bool find_range(double width, double x, double *n)
+{
+    double at = floor(x / width);
+    if (!(fabs(at) <= MOST_RANGES + 1))
+        return false;
+    at -= x < edge_of(width, at, x); /* the quotient was rounded */
+    at += x >= edge_of(width, at + 1, x);
+    *n = at;
+    return fabs(at) <= MOST_RANGES && edge_of(width, at, x) <= x && x < edge_of(width, at + 1, x);
+}
+
+/* What stands for range n: its lower edge as it is computed. */
+static double mark_of(double width, double n)
 {
     return fmax(n * width, -DBL_MAX);
 }
 
-/* The range [n width, (n + 1) width) that x is in. Where it would be smaller than the distance of neighbouring doubles,
- * x is a group alone. The lower edge of a range is in it, so that it may stand for the group. */
-static gx_group_range range_of(double width, double x)
+/* The same of the range that x is in, or x. */
+static double mark_of_value(double width, double x)
 {
-    double n = floor(x / width);
-    gx_group_range r = {.low = x, .high = x};
-    if (!(fabs(n) <= MOST_RANGES + 1))
+    double n;
+    return find_range(width, x, &n) ? mark_of(width, n) : x;
+}
+
+static gx_group_range range_of_mark(double width, double mark)
+{
+    double n = nearbyint(mark / width) + 1;
+    gx_group_range r = {.low = mark, .high = mark};
+    for (int i = 0; i < 2 && mark_of(width, n) != mark; ++i) /* the quotient is rounded, and the mark may be cut */
+        --n;
+    if (!(fabs(n) <= MOST_RANGES) || mark_of(width, n) != mark)
         return r;
-    n -= x < edge_of(width, n); /* the quotient was rounded */
-    n += x >= edge_of(width, n + 1);
-    const double low = edge_of(width, n), high = edge_of(width, n + 1);
-    if (fabs(n) <= MOST_RANGES && low <= x && x < high) {
-        r.low = low;
-        r.high = fmin(high, DBL_MAX);
-        r.open = isfinite(high);
-    }
+    const double high = tidy_edge(width, n + 1);
+    r.low = tidy_edge(width, n);
+    r.high = fmin(high, DBL_MAX);
+    r.open = isfinite(high);
     return r;
 }
 
@@ -156,17 +260,9 @@ static uint64_t key_of_double(const gx_facet_count *f, double x)
 {
     if (f->facet.grouping == GX_FACET_BINS)
         return bin_of_float(f, x);
-    return key_of_float(f->facet.grouping == GX_FACET_WIDTH ? range_of(f->facet.width, x).low : x);
-}
-
-/* The number of 15 decimal digits nearest to an edge, where that is next to it beside the width of a bin: 552.8925, and
- * not 552.8924999999999, which roundings have made of it. */
-static double tidy(double edge, long double width)
-{
-    char text[32];
-    gx_print(text, sizeof text, "%.15g", edge);
-    const double near = gx_strtod(text, NULL);
-    return fabsl((long double)near - edge) < width / 1e6L ? near : edge;
+    if (f->facet.grouping == GX_FACET_QUANTILES)
+        return quantile_of(f, key_of_float(x));
+    return key_of_float(f->facet.grouping == GX_FACET_WIDTH ? mark_of_value(f->facet.width, x) : x);
 }
 
 static bool make_edges(gx_facet_count *f)
@@ -214,7 +310,10 @@ gx_group_range gx_facet_group_of(const gx_facet_count *f, uint64_t key)
     gx_group_range r = {0};
     if (f->facet.grouping == GX_FACET_STORED)
         return stored_bin(f, (uint32_t)key);
-    if (f->type != GX_ATTRIBUTE_FLOAT) {
+    if (f->facet.grouping == GX_FACET_QUANTILES && f->type != GX_ATTRIBUTE_FLOAT) {
+        r.first = gx_key_number(f->cuts[2 * key]);
+        r.last = gx_key_number(f->cuts[2 * key + 1]);
+    } else if (f->type != GX_ATTRIBUTE_FLOAT) {
         const group g =
             bins ? bin_at(f->least, span_of(f), bins_of_span(f), key) : group_of_int(f, (int64_t)(key ^ SIGN));
         r.first = g.first;
@@ -223,10 +322,13 @@ gx_group_range gx_facet_group_of(const gx_facet_count *f, uint64_t key)
         r.low = f->edges ? f->edges[key] : f->least_float;
         r.high = f->edges ? f->edges[key + 1] : f->least_float;
         r.open = f->edges && key + 1 < f->facet.bins;
+    } else if (f->facet.grouping == GX_FACET_QUANTILES) {
+        r.low = gx_key_float(f->cuts[2 * key]);
+        r.high = gx_key_float(f->cuts[2 * key + 1]);
     } else {
-        r.low = r.high = float_of_key(key);
+        r.low = r.high = gx_key_float(key);
         if (f->facet.grouping == GX_FACET_WIDTH)
-            r = range_of(f->facet.width, r.low);
+            r = range_of_mark(f->facet.width, r.low);
     }
     return r;
 }
@@ -244,21 +346,22 @@ static const uint64_t *drop_missing(const gx_index *ix, const gx_column *c, cons
     return scratch;
 }
 
-/* A loop over the documents d of a set. */
-#define EACH_DOCUMENT(ix, words, d)                                                                                    \
-    for (size_t w_ = 0; w_ < n_words_of(ix); ++w_)                                                                     \
-        for (uint64_t left_ = (words)[w_], d = 0; left_ && (d = 64 * w_ + (uint64_t)__builtin_ctzll(left_), true);     \
-             left_ &= left_ - 1)
+#define WORDS_AT_ONCE 16u
 
 #define COUNT(NAME, TYPE)                                                                                              \
     static void count_##NAME(const gx_index *ix, const gx_column *c, const uint64_t *words, uint64_t n,                \
                              uint32_t *counts)                                                                         \
     {                                                                                                                  \
         const TYPE *const values = c->values;                                                                          \
-        EACH_DOCUMENT(ix, words, d)                                                                                    \
-        {                                                                                                              \
-            if (values[d] < n)                                                                                         \
-                ++counts[values[d]];                                                                                   \
+        const gx_filter_kernels *kernels = gx_filter_kernels_best();                                                   \
+        uint32_t docs[64 * WORDS_AT_ONCE + 16];                                                                        \
+        for (size_t w = 0; w < n_words_of(ix); w += WORDS_AT_ONCE) {                                                   \
+            const size_t left = n_words_of(ix) - w;                                                                    \
+            const uint32_t m = kernels->list(words + w, (uint32_t)(left < WORDS_AT_ONCE ? left : WORDS_AT_ONCE),       \
+                                             (uint32_t)(64 * w), docs);                                                \
+            for (uint32_t i = 0; i < m; ++i)                                                                           \
+                if (values[docs[i]] < n)                                                                               \
+                    ++counts[values[docs[i]]];                                                                         \
         }                                                                                                              \
     }
 COUNT(u8, uint8_t)
@@ -320,7 +423,7 @@ static bool count_few_strings(const gx_index *ix, const gx_column *c, const uint
 
 static bool push_string(gx_facet_count *f, const gx_index *ix, const gx_column *c, uint32_t ordinal, uint64_t count)
 {
-    gx_counted_string s = {.count = count};
+    gx_counted_string s = {.count = count, .ordinal = ordinal};
     if (!gx_reserve(&f->strings, &f->max_strings, f->n_strings + 1, sizeof *f->strings))
         return false;
     s.p = gx_column_string(ix, c, ordinal, &s.len);
@@ -482,7 +585,7 @@ bool gx_facet_bins_are_in_groups(const gx_facet *facet, const gx_column *c)
 {
     const gx_bitmaps *b = &c->bitmaps;
     const gx_facet_count f = {.facet = *facet, .type = c->type};
-    if (b->encoding == GX_BITMAPS_NONE || facet->grouping == GX_FACET_BINS)
+    if (b->encoding == GX_BITMAPS_NONE || facet->grouping == GX_FACET_BINS || facet->grouping == GX_FACET_QUANTILES)
         return false;
     if (gx_is_keyword(c->type) || facet->grouping == GX_FACET_STORED)
         return true;
@@ -693,7 +796,7 @@ gx_status gx_facet_count_end(gx_facet_count *f, gx_error *err)
 
 static uint64_t bin_of_key(const gx_facet_count *f, uint64_t key)
 {
-    return f->type == GX_ATTRIBUTE_FLOAT ? key_of_double(f, float_of_key(key))
+    return f->type == GX_ATTRIBUTE_FLOAT ? key_of_double(f, gx_key_float(key))
                                          : group_of_int(f, (int64_t)(key ^ SIGN)).key;
 }
 
@@ -705,7 +808,7 @@ gx_status gx_facet_count_bins(gx_facet_count *f, const uint64_t *keys, const uin
         if (!counts[i])
             continue;
         f->greatest = (int64_t)(keys[i] ^ SIGN);
-        f->greatest_float = floats ? float_of_key(keys[i]) : 0;
+        f->greatest_float = floats ? gx_key_float(keys[i]) : 0;
         f->least = f->any ? f->least : f->greatest;
         f->least_float = f->any ? f->least_float : f->greatest_float;
         f->any = true;
@@ -719,6 +822,8 @@ gx_status gx_facet_count_bins(gx_facet_count *f, const uint64_t *keys, const uin
 void gx_facet_count_free(gx_facet_count *f)
 {
     free(f->edges);
+    free(f->values.keys);
+    free(f->cuts);
     gx_count_table_free(&f->table);
     if (!f->borrowed)
         free(f->strings);

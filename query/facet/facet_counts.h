@@ -16,12 +16,14 @@
 #include "engine/api/gpuidx_advanced.h"
 #include "index/attributes/attributes.h"
 #include "query/facet/count_table.h"
+#include "query/facet/sort_keys.h"
 
 /* A string of one part and its count. */
 typedef struct gx_counted_string {
     const char *p;
     size_t len;
     uint64_t count;
+    uint32_t ordinal; /* in the file that it was counted in; of several files that have it, any */
 } gx_counted_string;
 
 typedef enum gx_facet_way { GX_FACET_AUTO, GX_FACET_BY_DOCUMENTS, GX_FACET_BY_COLUMNS } gx_facet_way;
@@ -36,6 +38,9 @@ typedef struct gx_facet_count {
     int64_t least, greatest;
     double least_float, greatest_float;
     double *edges;           /* [bins + 1] of float, where least_float < greatest_float */
+    gx_keys values;          /* of GX_FACET_QUANTILES: of all matches, until gx_facet_count_cut; .. */
+    uint64_t *cuts;          /* .. then the keys of range i's least and greatest value, cuts[2 i] and cuts[2 i + 1] */
+    uint32_t n_cuts;         /* ranges */
     const gx_index *bins_of; /* of GX_FACET_STORED: the file whose bins they are */
     const gx_column *bins_column;
     gx_count_table table;       /* of all but strings */
@@ -54,6 +59,11 @@ bool gx_facet_bins_are_in_groups(const gx_facet *facet, const gx_column *c);
 
 /* GX_FACET_BINS needs a look at the set before it is counted. words: a bit a document of the file ix. */
 void gx_facet_count_look(gx_facet_count *f, const gx_index *ix, uint32_t column, const uint64_t *words);
+
+/* GX_FACET_QUANTILES needs two: the values of all files' sets are gathered, and then cut. GX_ENOMEM. */
+gx_status gx_facet_count_gather(gx_facet_count *f, const gx_index *ix, uint32_t column, const uint64_t *words,
+                                gx_error *err);
+gx_status gx_facet_count_cut(gx_facet_count *f, gx_error *err);
 
 /* The key of the group of a value as the file has it. Of GX_FACET_STORED, bins_of and bins_column are set. */
 uint64_t gx_facet_key_of(const gx_facet_count *f, const gx_column *c, uint64_t raw);

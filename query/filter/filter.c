@@ -117,13 +117,6 @@ static uint32_t read_or(parser *p)
     return read_series(p, "OR", GX_FILTER_OR, read_and);
 }
 
-static void free_parser(parser *p)
-{
-    free(p->items);
-    free(p->conditions);
-    free(p->values.p);
-}
-
 /* ---- the filter as text ---- */
 
 /* Whether `n` stands in its parent without parentheses. parent: GX_FILTER_RANGE: there is none. */
@@ -149,7 +142,7 @@ static bool append_item(gx_bytes *out, const gx_filter_tree *t, uint32_t i, gx_f
     return good && gx_bytes_append_text(out, bare ? "" : ")");
 }
 
-static gx_status write_text(gx_filter *f, const gx_filter_tree *t, gx_error *err)
+gx_status gx_filter_write(gx_filter *f, const gx_filter_tree *t, gx_error *err)
 {
     gx_bytes text = {0};
     const bool good =
@@ -198,7 +191,7 @@ static gx_status make_of_file(gx_filter **out, const gx_index *ix, const gx_dele
         node->next = item->next;
     }
     if (refused.st == GX_OK)
-        refused.st = write_text(f, t, m->err);
+        refused.st = gx_filter_write(f, t, m->err);
     if (refused.st == GX_OK)
         *out = f;
     else
@@ -253,7 +246,7 @@ static gx_status make_of_parts(gx_filter **out, const gx_index *ix, const making
         f->reads_files |= st == GX_OK && f->parts[i]->reads_files;
     }
     if (st == GX_OK)
-        st = write_text(f, m->tree, m->err);
+        st = gx_filter_write(f, m->tree, m->err);
     if (st == GX_OK)
         *out = f;
     else
@@ -268,17 +261,20 @@ gx_status gx_filter_make(gx_filter **out, const gx_index *ix, const gx_filter_tr
     return ix->parts ? make_of_parts(out, ix, &m, opt) : make_of_file(out, ix, NULL, &m, opt);
 }
 
-gx_status gx_filter_open(gx_filter **out, const gx_index *ix, const char *text, size_t len,
-                         const gx_filter_options *opt, gx_error *err)
+void gx_filter_tree_free(gx_filter_tree *t)
 {
-    static const char prefix[] = "filter, ";
-    gx_filter_options o = GX_FILTER_OPTIONS;
-    *out = NULL;
-    gx_status st = gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_filter_options, user), "gx_filter_options", err);
-    if (st != GX_OK)
-        return st;
+    free((void *)t->items);
+    free((void *)t->conditions);
+    free((char *)t->values);
+    *t = (gx_filter_tree){0};
+}
+
+#define PREFIX "filter, "
+
+gx_status gx_filter_parse(gx_filter_tree *out, const gx_index *ix, const char *text, size_t len, gx_error *err)
+{
     parser p = {.ix = ix,
-                .in = {text, len, .column = 1, .delimiters = GX_CONDITION_DELIMITERS, .prefix = prefix, .err = err}};
+                .in = {text, len, .column = 1, .delimiters = GX_CONDITION_DELIMITERS, .prefix = PREFIX, .err = err}};
     /* what most filters need, at once */
     if (!gx_reserve(&p.values.p, &p.values.max, len < FEW_BYTES ? len : FEW_BYTES, 1) ||
         !gx_resize(&p.conditions, p.max_conditions = FEW, sizeof *p.conditions))
@@ -288,9 +284,23 @@ gx_status gx_filter_open(gx_filter **out, const gx_index *ix, const char *text, 
     if (p.in.st == GX_OK && !gx_scan_is_end(&p.in))
         gx_scan_refuse(&p.in, p.in.column,
                        gx_scan_peek(&p.in) == ')' ? "a ) without a (" : "AND or OR is expected between two conditions");
-    const gx_filter_tree tree = {p.items, p.n_items, root, p.conditions, p.values.p};
-    st = p.in.st == GX_OK ? gx_filter_make(out, ix, &tree, prefix, &o, err) : p.in.st;
-    free_parser(&p);
+    *out = (gx_filter_tree){p.items, p.n_items, root, p.conditions, p.values.p};
+    if (p.in.st != GX_OK)
+        gx_filter_tree_free(out);
+    return p.in.st;
+}
+
+gx_status gx_filter_open(gx_filter **out, const gx_index *ix, const char *text, size_t len,
+                         const gx_filter_options *opt, gx_error *err)
+{
+    gx_filter_options o = GX_FILTER_OPTIONS;
+    gx_filter_tree tree;
+    *out = NULL;
+    gx_status st = gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_filter_options, user), "gx_filter_options", err);
+    if (st != GX_OK || (st = gx_filter_parse(&tree, ix, text, len, err)) != GX_OK)
+        return st;
+    st = gx_filter_make(out, ix, &tree, PREFIX, &o, err);
+    gx_filter_tree_free(&tree);
     return st;
 }
 

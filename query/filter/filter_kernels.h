@@ -22,6 +22,10 @@ typedef struct gx_filter_kernels {
 
     /* ranks[w], w <= n, become the bits that are set in words before word w. */
     void (*rank)(const uint64_t *words, size_t n, uint32_t *ranks);
+
+    /* The numbers of the bits that are set, the first bit being number `first`, to out [64 n + 16], of which more than
+     * their number, which is returned, may be overwritten. */
+    uint32_t (*list)(const uint64_t *words, uint32_t n, uint32_t first, uint32_t *out);
 } gx_filter_kernels;
 
 /* The best version that this CPU can run, or the one that GX_CPU names. */

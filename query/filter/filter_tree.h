@@ -23,6 +23,13 @@ typedef struct gx_filter_tree {
     const char *values;             /* of the conditions */
 } gx_filter_tree;
 
+/* Read an expression. The caller frees the tree, on success. GX_EUSAGE as gx_filter_open, GX_ENOMEM. */
+gx_status gx_filter_parse(gx_filter_tree *out, const gx_index *ix, const char *text, size_t len, gx_error *err);
+void gx_filter_tree_free(gx_filter_tree *t);
+
+/* Set f->text, which is NULL, to the tree's canonical form. GX_ENOMEM. */
+gx_status gx_filter_write(gx_filter *f, const gx_filter_tree *t, gx_error *err);
+
 /* The filter of the tree. `prefix` stands before "column N: ..." in the message of GX_EUSAGE: a value is
  * none of its attribute's type, or there is no opt->read_ids for id:@FILE. opt is full-sized. GX_ENOMEM,
  * and the statuses of read_ids. */

@@ -379,6 +379,56 @@ assert [(g["value"], g["from"], g["to"], g["count"]) for g in price["groups"]] =
     [ "$(ids --filter 'price:[0.25 TO 1.875}' years.gx word)" = 'y1 y4 ' ]
 }
 
+@test "--sums and figures of facets are of all matches" {
+    build_years
+    printf '{"id":"y4","text":"word","year":2003,"cat":"c 3","price":0.1}\n{"id":"y5","text":"other","year":2003}\n' \
+        >>years.jsonl
+    "$GPUIDX" build -q years.jsonl -o years.gx --force --attr=year:int,cat:keyword,price:float
+    ask query -q --engine=cpu -k 1 --sums=year --sums=price:sum:p50 --facet=cat:1:max=price/year years.gx word
+    exits 0
+    silent
+    says 'year: 4 values, min 2001, max 2003, sum 8009, avg 2002.25'
+    says '                 price: 2 values, max 3.5'
+    ask query -q --engine=cpu -k 1 --sums=year:avg:p0 -f jsonl years.gx nowhere
+    exits 0
+    says '"sums":{"year":{"n":0,"avg":null,"percentiles":{"0":null}}}'
+    ask query -q --engine=cpu -k 1 --facet=cat:exclude-own --filter='cat:"c 3" AND year:>2001' -f jsonl years.gx word
+    exits 0
+    printf '%s\n' "$output" | python3 -c 'import json, sys
+o = json.load(sys.stdin)
+assert o["matches"] < sum(g["count"] for g in o["facets"][0]["groups"]), o'
+}
+
+@test "figures that an attribute has not are refused" {
+    build_years
+    while IFS='|' read -r flag why; do
+        ask query --engine=cpu "$flag" years.gx word
+        exits 2
+        complains "$why"
+    done <<'END'
+--sums=yaer|sums: the index has no attribute 'yaer'; did you mean year?
+--sums=cat|cat is of type keyword and has no figures
+--sums=year:mean|'mean' is none of min, max, sum, avg, distinct, stats and a percentile such as p50
+--sums=year:p101|'p101' is no percentile
+--sums=year:p-1|'p-1' is no percentile
+--sums=year:pnan|'pnan' is none of
+--sums=year:p50.1234567|up to 6 decimal places
+--sums=:avg|begins with no name
+--facet=cat:sum=cat|cat is of type keyword and has no figures
+--facet=cat/year/year|a facet has one inner facet
+--facet=cat/year:sum=year|an inner facet counts
+--facet=year:quantiles=0|quantiles=0 is no number from 1 to 4096
+--facet=cat:quantiles=2|cat is of type keyword and has no bins
+--facet=cat:sum=|names no attribute
+END
+    ask query --engine=cpu --sums=year --format=trec years.gx word
+    exits 2
+    complains '--sums: the format trec has no place for counts'
+    ask query --engine=cpu --facet=cat:exclude-own --filter='cat:a OR year:2001' years.gx word
+    exits 2
+    complains 'cannot be left out'
+}
+
 @test "facets of unknown attributes, and in formats without a place for them, are refused" {
     build_years
     ask query --engine=cpu --facet=yaer years.gx word

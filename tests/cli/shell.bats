@@ -97,6 +97,39 @@ exit 0
 END
 }
 
+@test ".sums prints figures of all matches" {
+    printf '{"id":"y%d","text":"word","year":%d}\n' 1 2001 2 2002 3 2002 >years.jsonl
+    "$GPUIDX" build -q years.jsonl -o years.gx --attr=year:int
+    talk years.gx -k 1 <<'END'
+see gpuidx>
+type .sums
+see off
+see gpuidx>
+type .sums year:sum:p50
+see gpuidx>
+type .facet year:avg=year
+see gpuidx>
+type word
+see year: 2 groups
+see year: 2 values, avg 2002
+see year: 3 values, sum 6005, p50 2002
+see gpuidx>
+type .sums year:mean
+see none of min, max, sum, avg, distinct
+see gpuidx>
+type .sums
+see year:sum:p50
+see gpuidx>
+type .sums off
+see gpuidx>
+type .settings
+see .sums        off
+see gpuidx>
+keys C-d
+exit 0
+END
+}
+
 @test ".filter searches the documents that an expression selects" {
     printf '{"id":"y%d","text":"word","year":%d}\n' 1 2001 2 2002 3 2003 >years.jsonl
     "$GPUIDX" build -q years.jsonl -o years.gx --attr=year:int

@@ -55,7 +55,7 @@ for f in json.load(sys.stdin, parse_constant=finite)["facets"]:
 @test "a facet has one grouping" {
     ask query -q --engine=cpu --facet d:by=month:bins=2 "$DATES" fish
     exits 2
-    complains "'bins=2': a facet has one of by=, bins= and width="
+    complains "'bins=2': a facet has one of by=, bins=, quantiles= and width="
 }
 
 dates() {

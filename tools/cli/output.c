@@ -339,9 +339,58 @@ void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent)
             out_score(score, ldexp(e->sum, -e->exponent)));
 }
 
-/* "category: 172 values", and a line a group, the count first. */
-static void put_human_facet(FILE *out, const gx_facet_answer *f)
+/* "price: 12 values, min 1, max 9, sum 55, avg 4.5833333, 50%: 4" */
+static void put_human_figures(FILE *out, const gx_figures *f)
 {
+    static const char *const names[] = {"min", "max", "sum", "avg", "distinct"};
+    const gx_value *const extremes[] = {&f->least, &f->greatest};
+    const bool date = f->type == GX_ATTRIBUTE_DATE;
+    const gx_value average = {.number = date ? (int64_t)floor(f->average) : 0, .real = f->average},
+                   sum = {.real = f->sum};
+    gx_text t = {0};
+    gx_text_add_format(&t, ": %s value%s", show_count(f->n), plural(f->n));
+    for (int i = 0; i < 5 && f->n; ++i) {
+        if (!(f->figures >> i & 1))
+            continue;
+        gx_text_add_format(&t, ", %s ", names[i]);
+        if (i < 2)
+            gx_text_add_value(&t, f->type, extremes[i]);
+        else if (i == 2 && f->type == GX_ATTRIBUTE_INT)
+            gx_text_add_wide(&t, f->sum_high, f->sum_low);
+        else if (i == 2)
+            gx_text_add_value(&t, GX_ATTRIBUTE_FLOAT, &sum);
+        else if (i == 3)
+            gx_text_add_value(&t, date ? f->type : GX_ATTRIBUTE_FLOAT, &average);
+        else
+            gx_text_add_string(&t, show_count(f->distinct));
+    }
+    for (uint32_t i = 0; i < f->n_percentiles && f->n; ++i) {
+        const gx_value percent = {.real = f->asked[i]};
+        gx_text_add_string(&t, ", p");
+        gx_text_add_value(&t, GX_ATTRIBUTE_FLOAT, &percent);
+        gx_text_add_string(&t, " ");
+        gx_text_add_value(&t, f->type, &f->percentiles[i]);
+    }
+    out_put_clean(out, f->name, f->name_len);
+    if (!t.failed)
+        fwrite(t.bytes, 1, t.len, out);
+    putc('\n', out);
+    free(t.bytes);
+}
+
+/* The figures of all matches, a line an attribute. */
+static void put_human_sums(FILE *out, const gx_facet_answer *f)
+{
+    const gx_figures *figures;
+    for (uint32_t i = 0; (figures = gx_facet_figures(f, 0, i)); ++i)
+        put_human_figures(out, figures);
+}
+
+/* "category: 172 values", and a line a group, the count first. */
+static void put_human_facet(FILE *out, const gx_facet_answer *f, int indent)
+{
+    const gx_figures *figures;
+    fprintf(out, "%*s", indent, "");
     fputs(cli_paint(out, CLI_BOLD), out);
     out_put_clean(out, f->name, f->name_len);
     fprintf(out, "%s%s: ", cli_paint(out, CLI_PLAIN), cli_paint(out, CLI_DIM));
@@ -352,9 +401,16 @@ static void put_human_facet(FILE *out, const gx_facet_answer *f)
         fprintf(out, "; %s match%s without a value", show_count(f->n_missing), f->n_missing == 1 ? "" : "es");
     fprintf(out, "%s\n", cli_paint(out, CLI_PLAIN));
     for (uint32_t i = 0; i < f->n; ++i) {
-        fprintf(out, "%13s  ", show_count(f->groups[i].count));
+        fprintf(out, "%*s  ", 13 + indent, show_count(f->groups[i].count));
         out_put_clean(out, f->groups[i].text, f->groups[i].len);
         putc('\n', out);
+        for (uint32_t s = 0; (figures = gx_facet_figures(f, i, s)); ++s) {
+            fprintf(out, "%*s", 17 + indent, "");
+            put_human_figures(out, figures);
+        }
+        const gx_facet_answer *inner = gx_facet_inner(f, i);
+        if (inner)
+            put_human_facet(out, inner, indent + 17);
     }
 }
 
@@ -445,8 +501,13 @@ static gx_status put_human(FILE *out, const out_answer *a, gx_error *err)
             out_put_explanation(out, &a->found.explanations[i], "      ");
     }
     free(buf);
-    for (uint32_t i = 0; i < a->found.n_facets && st == GX_OK; ++i)
-        put_human_facet(out, gx_facets_get(a->found.facets, i));
+    for (uint32_t i = 0; i < a->found.n_facets && st == GX_OK; ++i) {
+        const gx_facet_answer *f = gx_facets_get(a->found.facets, i);
+        if (f->name_len)
+            put_human_facet(out, f, 0);
+        else
+            put_human_sums(out, f);
+    }
     if (st == GX_OK)
         put_human_summary(out, a);
     return st;

@@ -171,7 +171,12 @@ static const cli_flag flags[] = {
     CLI_SEARCH_FLAGS,
     {"facet", 0, CLI_LIST, "NAME[:N]", NULL,
      "count all documents that match, not only those printed, by the attribute `NAME`, and print the `N` (10) largest "
-     "counts; may be given several times. `category:20`, `created:by=month`, `price:bins=10`: see Facet syntax"},
+     "counts; may be given several times. `category:20`, `created:by=month`, `price:bins=10`, `brand:avg=price`, "
+     "`brand/year`, `brand:exclude-own`: see Facet syntax"},
+    {"sums", 0, CLI_LIST, "NAME[:FIGURE]...", NULL,
+     "print figures of the attribute `NAME`, of type int, float or date, over all documents that match, not only "
+     "those printed: `min`, `max`, `sum`, `avg`, `distinct`, and percentiles such as `p50` or `p99.9`. Without a "
+     "`FIGURE` the first four. May be given several times: see Facet syntax"},
     CLI_RM3_FLAG,
     {"format", 'f', CLI_CHOICE, OUT_FORMATS, "human", "how results are printed"},
     {"show", 0, CLI_LIST, "NAME,...", NULL,
@@ -256,7 +261,24 @@ static const cli_section sections[] = {
      "  price:width=5       ranges of width 5, one of which begins at 0\n"
      "  price:bins=stored   the bins of the attribute's bitmap columns; not of a\n"
      "                      collection of several files\n"
+     "  price:quantiles=4   4 ranges that have about as many matches each\n"
      "  year:all:order=value  by value, not by count\n"
+     "  brand:avg=price     and the average price of each group's matches;\n"
+     "                      likewise min, max, sum, distinct and percentiles:\n"
+     "                      brand:20:sum=price:p50=price:max=year\n"
+     "  brand:stats=price   min, max, sum and avg\n"
+     "  brand:5/year:all    and of each group's matches the facet year:all\n"
+     "  brand:exclude-own   as if --filter had no condition on brand: what other\n"
+     "                      values would find, for a page with check boxes\n"
+     "\n"
+     "Whole numbers are summed exactly. Sums of floats are exact and then rounded once, to the nearest double; so are "
+     "averages. A percentile such as `p90` is the least value that at least 90 % of the values do not exceed; `p0` "
+     "is the least. Each value of a document with several counts. Of no values there are only the number, 0, and the "
+     "sum, 0; `jsonl` says null for the others, and for a sum that no double can hold. A date has no sum, and its "
+     "average is shown as the second that it lies in. Keywords and bools have no figures. `exclude-own` leaves out "
+     "those operands of the filter's outermost AND that name the attribute and no other one; where an OR or a NOT "
+     "names it beside others, the query is refused. "
+     "Conditions of a query in boolean syntax stay.\n"
      "\n"
      "The counts are exact and of all documents that match the query, whatever `-k` is, under the filters and without "
      "deleted documents. A document with several values counts once in each group that has one of them; one without "
@@ -264,7 +286,7 @@ static const cli_section sections[] = {
      "what is printed of a group is a filter that selects it; a keyword may need quotes. The formats `human` and "
      "`jsonl` have facets. A GPU counts what it searches if that is faster; the CPU counts for it where the index is a "
      "collection, a facet has more than 1,048,576 groups or is bins of several values a document, or the GPU has no "
-     "memory left for the attribute."},
+     "memory left for the attribute; it also counts for it what has figures, an inner facet or quantiles."},
     {"Order and pages",
      "`--sort` takes names of attributes, the first of which decides, with words behind colons:\n"
      "\n"
@@ -327,7 +349,7 @@ static const cli_section sections[] = {
                 "  trec    qid Q0 id rank score tag (blanks in ids become _)\n"
                 "  tsv     qid, id and rank, with tabs between (MS MARCO)\n"
                 "  jsonl   an object a query: schema, qid, query, engine, seconds,\n"
-                "          matches, facets, hits (rank, docid, id, score, title, snippet,\n"
+                "          matches, facets, sums, hits (rank, docid, id, score, title, snippet,\n"
                 "          attributes)\n"
                 "  csv     qid,rank,id,score,title with a head line; attributes behind\n"
                 "\n"

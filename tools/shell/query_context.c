@@ -79,8 +79,8 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         (code = cli_add_residency(&k->engine, a)) || (code = cli_open_index(&k->ix, a, path)) ||
         (code = open_session(&k->en, &k->session, k->ix, &k->engine)) || (code = cli_warm(k->en, a)) ||
         (code = ask_set_filter(k, cli_text(a, "only"), cli_text(a, "not"), cli_text(a, "filter"))) ||
-        (code = ask_set_facets(k, cli_text(a, "facet"))) || (code = ask_set_shown(k, cli_text(a, "show"))) ||
-        (code = set_page(k, a)))
+        (code = ask_set_facets(k, cli_text(a, "facet"), cli_text(a, "sums"))) ||
+        (code = ask_set_shown(k, cli_text(a, "show"))) || (code = set_page(k, a)))
         return code;
     if (hybrid_is_asked(a) && (code = open_service(k, a, path)))
         return code;
@@ -95,8 +95,8 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         return cli_usage(a, "--show: the format %s has no place for values; human, jsonl and csv do",
                          cli_text(a, "format"));
     if (k->facets.n && !has_counts(k))
-        return cli_usage(a, "--facet: the format %s has no place for counts; human and jsonl do",
-                         cli_text(a, "format"));
+        return cli_usage(a, "--%s: the format %s has no place for counts; human and jsonl do",
+                         k->facets.text ? "facet" : "sums", cli_text(a, "format"));
     ask_note_large_k(k);
     return 0;
 }
@@ -181,11 +181,11 @@ int ask_set_filter(ask *k, const char *only, const char *except, const char *exp
     return 0;
 }
 
-int ask_set_facets(ask *k, const char *text)
+int ask_set_facets(ask *k, const char *text, const char *sums)
 {
     gx_error err = {0};
     facet_list facets;
-    if (facet_list_read(&facets, k->ix, text, &err))
+    if (facet_list_read(&facets, k->ix, text, sums, &err))
         return cli_fail_error(&err);
     facet_list_free(&k->facets);
     k->facets = facets;
@@ -586,7 +586,7 @@ static gx_status search(ask *k, findings *f, uint32_t *n_hits, gx_error *err)
                           : gx_search(k->session, &query, 1, &options, &results, err);
     limit(&options, end);
     if (st == GX_OK && f->faceted)
-        st = gx_count_facets(&f->facets, k->session, &query, &options, k->facets.facets, k->facets.n, err);
+        st = facet_list_count(&f->facets, &k->facets, k->session, k->en, k->ix, &query, &options, &k->filter, err);
     f->seconds = progress_clock() - begin;
     if (st == GX_OK && k->deadline > 0 && f->seconds > k->deadline) /* not every step looks at the clock */
         st = err->status = GX_EDEADLINE;

@@ -79,9 +79,9 @@ const char *ask_engine_name(const ask *k); /* "cpu" or "gpu"; of hybrid what ans
  * (document_filter.h; NULL: none). The old filter stays when that fails. */
 int ask_set_filter(ask *k, const char *only, const char *except, const char *expression);
 
-/* Count these facets beside each answer from here on (facet_list.h; NULL: none). The old ones stay when
+/* Count these facets and sums beside each answer from here on (facet_list.h; NULL: none). The old ones stay when
  * that fails. */
-int ask_set_facets(ask *k, const char *text);
+int ask_set_facets(ask *k, const char *text, const char *sums);
 
 /* Order results so from here on, as in "price:desc,year" (NULL: by score). The old order stays when that fails. */
 int ask_set_sort(ask *k, const char *text);

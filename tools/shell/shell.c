@@ -240,12 +240,32 @@ static void set_filter(shell *s, const char *arg)
     set_filter_part(s, 2, arg);
 }
 
+/* The old texts belong to the list that is replaced. */
+static void set_counts(shell *s, const char *facets, const char *sums)
+{
+    char *own[2] = {facets ? strdup(facets) : NULL, sums ? strdup(sums) : NULL};
+    if ((facets && !own[0]) || (sums && !own[1]))
+        cli_fail(GX_ENOMEM, "no memory for facets");
+    else
+        ask_set_facets(s->k, own[0], own[1]);
+    free(own[0]);
+    free(own[1]);
+}
+
 static void set_facets(shell *s, const char *arg)
 {
     if (!*arg)
-        puts(s->k->facets.n ? s->k->facets.text : "off");
+        puts(s->k->facets.text ? s->k->facets.text : "off");
     else
-        ask_set_facets(s->k, strcmp(arg, "off") ? arg : NULL);
+        set_counts(s, strcmp(arg, "off") ? arg : NULL, s->k->facets.sums);
+}
+
+static void set_sums(shell *s, const char *arg)
+{
+    if (!*arg)
+        puts(s->k->facets.sums ? s->k->facets.sums : "off");
+    else
+        set_counts(s, s->k->facets.text, strcmp(arg, "off") ? arg : NULL);
 }
 
 static void set_shown(shell *s, const char *arg)
@@ -365,6 +385,7 @@ static const struct command {
     {".format", OUT_FORMATS, "how results are printed", set_format},
     {".explain", "on|off|DOC", "explain every score, or the last query's for one document", explain},
     {".show", "NAME,...|all|off", "print the values of these attributes", set_shown},
+    {".sums", "NAME[:FIGURE],...|off", "figures of all matches, as in price:avg:p50,year:min", set_sums},
     {".snippets", "on|off", "show the best part of stored texts", set_snippets},
     {".timing", "on|off", "show the time a query took", set_timing},
     {".doc", "ID", "show a document (#N: by docid)", show_document},

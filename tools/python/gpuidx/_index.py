@@ -161,24 +161,35 @@ class Token(NamedTuple):
 class _Facets:
     """What is counted beside each of n queries, and the counts."""
 
-    def __init__(self, index: Any, asked: Union[str, Sequence[str]], n: int, count: bool) -> None:
-        self.asked = [asked] if isinstance(asked, str) else list(asked)
-        self.array = ffi.new("gx_facet[]", max(1, len(self.asked)))
-        self.array[0].size = ffi.sizeof("gx_facet")
+    def __init__(self, index: Any, asked: Union[str, Sequence[str], None], sums: Union[str, Sequence[str], None],
+                 n: int, count: bool) -> None:
+        self.asked = self._texts(asked, "a facet")
+        of_all = self._texts(sums, "a sum")
         self.answers: List[Dict[str, Facet]] = [{} for _ in range(n)]
+        self.sums: List[Dict[str, Any]] = [{} for _ in range(n)]
         self.matches = np.zeros(n, np.uint64) if count else None
-        self._texts, err = [], new_error()
-        for i, text in enumerate(self.asked):
+        out, number, err = ffi.new("gx_facet_list **"), ffi.new("uint32_t *"), new_error()
+        texts = [ffi.new("char[]", ",".join(t).encode()) if t else ffi.NULL for t in (self.asked, of_all)]
+        check(lib.gx_facet_list_read(out, index, texts[0], texts[1], err), err)
+        self._list = ffi.gc(out[0], lib.gx_facet_list_close)
+        self.array = lib.gx_facet_list_get(self._list, number)
+        self.n = int(number[0])
+
+    @staticmethod
+    def _texts(asked: Union[str, Sequence[str], None], what: str) -> List[str]:
+        texts = [] if asked is None else [asked] if isinstance(asked, str) else list(asked)
+        for text in texts:
             if not isinstance(text, str):
-                raise TypeError("a facet is a str, not %s" % type(text).__name__)
-            self._texts.append(ffi.new("char[]", encode(text, "a facet")))  # of which the names are part
-            check(lib.gx_facet_read(self.array + i, self._texts[-1], err), err)
-        check(lib.gx_facets_check(index, self.array, len(self.asked), err), err)
+                raise TypeError("%s is a str, not %s" % (what, type(text).__name__))
+            encode(text, what)
+            if "," in text or "\0" in text or not text:
+                raise UsageError("%s is one text a list's element, without commas: %r" % (what, text))
+        return texts
 
     def count(self, first: int, n: int, session: _Session, queries: Any, opt: Any) -> None:
         out = ffi.new("gx_facets *[]", n)
-        check(lib.gx_count_facets_batch(out, session.pointer, queries, n, opt, self.array, len(self.asked),
-                                        session.err), session.err)
+        check(lib.gx_count_facets_batch(out, session.pointer, queries, n, opt, self.array, self.n, session.err),
+              session.err)
         try:
             for i in range(n):
                 facets, out[i] = out[i], ffi.NULL
@@ -187,23 +198,44 @@ class _Facets:
             for i in range(n):
                 lib.gx_facets_close(out[i])
 
-    def count_documents(self, index: Any, words: Any) -> None:
+    def count_documents(self, index: Any, filter: Any) -> None:
         out, err = ffi.new("gx_facets **"), new_error()
-        set_bits = ffi.from_buffer("uint64_t[]", words)
-        check(lib.gx_count_facets_of(out, index, set_bits, self.array, len(self.asked), err), err)
+        check(lib.gx_count_facets_filtered(out, index, filter, self.array, self.n, err), err)
         self._take(0, out[0])
 
     def _take(self, i: int, facets: Any) -> None:
         try:
             if self.matches is not None:
                 self.matches[i] = lib.gx_facets_n_matches(facets)
-            for f, text in enumerate(self.asked):
-                self.answers[i][text] = self._answer(lib.gx_facets_get(facets, f))
+            for f in range(self.n):
+                answer = lib.gx_facets_get(facets, f)
+                if answer.name_len:
+                    self.answers[i][self.asked[f]] = self._answer(answer)
+                else:
+                    self.sums[i] = self._figures(answer, 0)
         finally:
             lib.gx_facets_close(facets)
 
     @staticmethod
-    def _answer(answer: Any) -> Facet:
+    def _figures(answer: Any, group: int) -> Dict[str, Any]:
+        figures: Dict[str, Any] = {}
+        for s in range(answer.n_sums):
+            f = lib.gx_facet_figures(answer, group, s)
+            text = ffi.new("gx_text *")
+            try:
+                lib.gx_text_add_json_figures(text, f)
+                if text.failed:
+                    raise MemoryError
+                found = json.loads(ffi.buffer(text.bytes, text.len)[:])
+            finally:
+                lib.free(text.bytes)
+            if "percentiles" in found:
+                found["percentiles"] = {float(p): v for p, v in found["percentiles"].items()}
+            figures[ffi.buffer(f.name, f.name_len)[:].decode("utf-8", "surrogateescape")] = found
+        return figures
+
+    @classmethod
+    def _answer(cls, answer: Any) -> Facet:
         kind = ffi.string(lib.gx_attribute_type_name(answer.type)).decode()
 
         def value(group: Any) -> Any:
@@ -212,9 +244,17 @@ class _Facets:
                 return int(group.first) if kind == "int" else float(group.low)
             return bool(group.first) if kind == "bool" else text
 
-        counts = [(value(answer.groups[g]), int(answer.groups[g].count)) for g in range(answer.n)]
+        values = [value(answer.groups[g]) for g in range(answer.n)]
+        counts = [(values[g], int(answer.groups[g].count)) for g in range(answer.n)]
         name = ffi.buffer(answer.name, answer.name_len)[:].decode("utf-8", "surrogateescape")
-        return Facet(counts, name, kind, int(answer.n_present), int(answer.n_missing), int(answer.n_groups))
+        facet = Facet(counts, name, kind, int(answer.n_present), int(answer.n_missing), int(answer.n_groups))
+        for g in range(answer.n):
+            if answer.n_sums:
+                facet.sums[values[g]] = cls._figures(answer, g)
+            inner = lib.gx_facet_inner(answer, g)
+            if inner:
+                facet.inner[values[g]] = cls._answer(inner)
+        return facet
 
 
 class _Page:
@@ -642,8 +682,8 @@ class Index:
                count: bool = False, syntax: str = "text", threads: int = 1, batch: int = 1024, prune: bool = True,
                algorithm: str = "auto", seconds: float = 0.0, vocabulary: Any = None,
                approximate: Union[float, str] = 0.0, facets: Union[str, Sequence[str], None] = None,
-               sort: Union[str, Sequence[str], None] = None, offset: int = 0, after: Optional[str] = None,
-               cursor: bool = False) -> Results:
+               sums: Union[str, Sequence[str], None] = None, sort: Union[str, Sequence[str], None] = None,
+               offset: int = 0, after: Optional[str] = None, cursor: bool = False) -> Results:
         """Find the k best documents of one query or of many.
 
         queries     one query: a string, or {term: weight}; None, or a string without words: all documents that mask
@@ -672,7 +712,11 @@ class Index:
                     neighbouring documents are searched, those with the greatest bounds
         facets      also count all matching documents by attributes: a list of "category", "category:20" (the 20 largest
                     counts; 10), "year:all", "created:by=month", "price:bins=10", ..., as the manual page
-                    gpuidx-query(1) says. Results.facets has the counts, which are exact
+                    gpuidx-query(1) says. Results.facets has the counts, which are exact. "brand:avg=price" adds
+                    figures of each group's matches, "brand/year" a facet of them, "brand:exclude-own" counts as if the
+                    filter had no condition on the attribute
+        sums        figures of attributes over all matching documents: a list of "price", "price:sum:avg:p50", ..., in
+                    Results.sums. Sums of ints are exact; those of floats, and averages, are exact and rounded once
 
         sort        order hits by the values of attributes, not by score: "price:desc,year", or a list of such. Behind a
                     name stand :asc (the default) or :desc, :missing-last (the default) or :missing-first. Of several
@@ -693,7 +737,8 @@ class Index:
         kind = engine if engine is not None else (mask.engine if mask is not None else self._default)
         plain = type(queries) is str and queries[:1] > " " and syntax == "text"
         page = _Page(sort, offset, after) if sort or offset or after or cursor else None
-        if plain and filter is None and mask is None and facets is None and page is None:
+        counts = facets is not None or sums is not None
+        if plain and filter is None and mask is None and not counts and page is None:
             session = self._session(kind)
             try:
                 opt = session.options[key]
@@ -724,10 +769,10 @@ class Index:
                 stack.enter_context(mask._use())
             if filter is not None:
                 made.set_filters(stack.enter_context(self._filters(filter, made.n)))
-            if facets is None:
+            if not counts:
                 return self._search_batch(made, qids, single, key, kind, threads, batch, None, page)
             with self._use() as file:
-                counted = _Facets(file, facets, made.n, count)
+                counted = _Facets(file, facets, sums, made.n, count)
                 without_count = key[:6] + (False,) + key[7:]  # facets count the matches too
                 return self._search_batch(made, qids, single, without_count, kind, threads, batch, counted, page)
 
@@ -806,13 +851,14 @@ class Index:
         if facets is not None:
             matches = facets.matches
         answers = facets.answers if facets is not None else None
+        sums = facets.sums if facets is not None else None
         if single:
             hits = int(counts[0])
             found = Results(self, docids[0, :hits], scores[0, :hits], hits,
                             int(matches[0]) if matches is not None else None, qids, True,
-                            answers[0] if answers is not None else None)
+                            answers[0] if answers is not None else None, sums[0] if sums is not None else None)
         else:
-            found = Results(self, docids, scores, counts, matches, qids, False, answers)
+            found = Results(self, docids, scores, counts, matches, qids, False, answers, sums)
         if page is not None:
             cursors = [page.cursors.get(i) for i in range(n)]
             found.cursor = cursors[0] if single else cursors
@@ -857,15 +903,19 @@ class Index:
 
     def facets(self, facets: Union[str, Sequence[str]], *, filter: Optional[str] = None) -> Dict[str, Facet]:
         """All documents, or those that a filter selects, counted by attributes, without a query; see search."""
-        n_docs = self.info.n_docs
-        with self._use() as file:
-            counted = _Facets(file, facets, 1, False)
-            if filter is None:
-                words = np.full((n_docs + 63) // 64, UINT64_MAX, np.uint64)
-            else:
-                words = self._selected(file, filter)
-            counted.count_documents(file, words)
-        return counted.answers[0]
+        return self._counted(facets, None, filter).answers[0]
+
+    def sums(self, sums: Union[str, Sequence[str]], *, filter: Optional[str] = None) -> Dict[str, Any]:
+        """Figures of attributes over all documents, or those that a filter selects; see search and Results.sums."""
+        return self._counted(None, sums, filter).sums[0]
+
+    def _counted(self, facets: Union[str, Sequence[str], None], sums: Union[str, Sequence[str], None],
+                 filter: Optional[str]) -> _Facets:
+        with self._use() as file, contextlib.ExitStack() as stack:
+            counted = _Facets(file, facets, sums, 1, False)
+            given = ffi.NULL if filter is None else stack.enter_context(self._filters([filter], 1))[0]
+            counted.count_documents(file, given)
+        return counted
 
     def _selected(self, file: Any, expression: str) -> Any:
         """The words of the documents that a filter selects."""

@@ -52,11 +52,15 @@ class Facet(Dict[Any, int]):
     present   matches that have a value
     missing   matches that have none
     n_groups  values or ranges that there are, also those that were not asked for
+    sums      {value: {attribute: figures}}, where figures were asked for; see Results.sums
+    inner     {value: Facet} of the matches of each group, where an inner facet was asked for
     """
 
     def __init__(self, counts: Any, name: str, type: str, present: int, missing: int, n_groups: int) -> None:
         super().__init__(counts)
         self.name, self.type, self.present, self.missing, self.n_groups = name, type, present, missing, n_groups
+        self.sums: Dict[Any, Dict[str, Any]] = {}
+        self.inner: Dict[Any, "Facet"] = {}
 
 
 class Results:
@@ -67,22 +71,24 @@ class Results:
     scores   float32 [n, k]; 0 behind the last hit
     counts   uint32 [n], the number of hits of each query
     matches  uint64 [n], all matching documents; None unless count=True was asked
-    facets   [n] dicts {what was asked for: Facet}; None unless facets were asked for
+    facets   [n] dicts {what was asked for: Facet}; None unless facets or sums were asked for
+    sums     [n] dicts {attribute: figures}; None unless facets or sums were asked for. Figures are a dict of n, the
+             number of values, and what was asked for: min, max, sum, avg, distinct, percentiles {50.0: value}. Dates
+             are str, as a filter writes them; what there is not, such as the average of nothing, is None
     cursor   [n], for search(after=...): goes on behind the last hit; None where there is none, and unless a page was
              asked for
     first    hits before the first one: ranks begin behind them
     moved    the cursor that was given is of another commit of the collection
 
-    Of one query alone (`single`) docids and scores are [hits], counts and matches numbers, facets a dict, cursor a
-    str. Iterating
-    gives the hits of one query, or for each query a list of its hits.
+    Of one query alone (`single`) docids and scores are [hits], counts and matches numbers, facets and sums a dict,
+    cursor a str. Iterating gives the hits of one query, or for each query a list of its hits.
     """
 
-    __slots__ = ("index", "docids", "scores", "counts", "matches", "qids", "single", "facets", "cursor", "first",
-                 "moved")
+    __slots__ = ("index", "docids", "scores", "counts", "matches", "qids", "single", "facets", "sums", "cursor",
+                 "first", "moved")
 
     def __init__(self, index: "Index", docids: Any, scores: Any, counts: Any, matches: Any, qids: Optional[List[str]],
-                 single: bool, facets: Any = None) -> None:
+                 single: bool, facets: Any = None, sums: Any = None) -> None:
         self.index = index
         self.docids = docids
         self.scores = scores
@@ -91,6 +97,7 @@ class Results:
         self.qids = qids
         self.single = single
         self.facets = facets
+        self.sums = sums
         self.cursor: Union[None, str, List[Optional[str]]] = None
         self.first = 0
         self.moved = False

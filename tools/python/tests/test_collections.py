@@ -1,6 +1,7 @@
 """Collections from Python, against an index built of the live documents; and a filter a query."""
 import os
 import pickle
+import math
 import random
 import shutil
 import signal
@@ -338,6 +339,42 @@ def test_facets_count_all_matches(tmp_path):
                                   (["tags:bins=3"], gpuidx.UsageError, "no bins")):
             with pytest.raises(error, match=words):
                 ix.search("w1", facets=bad)
+
+
+def test_figures_of_all_matches_and_of_groups(tmp_path):
+    docs = [{"id": str(i), "text": "word w%d" % (i % 3), "year": 2000 + i % 20, "far": 2 ** 63 - 1 - i, "x": 0.1 * i,
+             "brand": "abc"[i % 3 % 2], "day": "2019-0%d-01" % (1 + i % 9)} for i in range(300)]
+    types = {"year": "int", "far": "int", "x": "float", "brand": "keyword", "day": "date"}
+    with gpuidx.build(tmp_path / "x.gx", docs, attributes=types) as ix:
+        kept = [d for d in docs if "w1" in d["text"]]
+        one = ix.search("w1", k=1, facets=["brand:sum=far:avg=x/year:all", "year:quantiles=2", "brand:exclude-own"],
+                        sums=["far:sum:max", "x:sum:avg:p50:distinct", "day"], filter="brand:b", count=True)
+        assert one.matches == len(kept) == 100 and one.sums["far"]["sum"] == sum(d["far"] for d in kept)
+        x = sorted(d["x"] for d in kept)
+        assert one.sums["x"] == {"n": 100, "sum": math.fsum(x), "avg": one.sums["x"]["avg"], "distinct": 100,
+                                 "percentiles": {50.0: x[49]}}
+        assert abs(one.sums["x"]["avg"] - sum(x) / 100) < 1e-9 and one.sums["day"]["min"] == "2019-02-01"
+        brands = one.facets["brand:sum=far:avg=x/year:all"]
+        assert brands == {"b": 100} and brands.sums["b"]["far"]["sum"] == sum(d["far"] for d in kept)
+        assert brands.inner["b"] == {year: sum(d["year"] == year for d in kept) for year in range(2000, 2020)}
+        for text, n in one.facets["year:quantiles=2"].items():
+            assert ix.search("w1", 400, filter="year:" + text).counts == n
+        own = ix.search("w0 w1", k=1, facets="brand:exclude-own", filter="brand:b AND year:<2010", count=True)
+        assert own.facets["brand:exclude-own"] == {"a": 50, "b": 50} and own.matches == 50
+        assert ix.sums("year:min:max", filter="year:>2004") == {"year": {"n": 225, "min": 2005, "max": 2019}}
+        assert ix.sums("x:avg:p1:sum", filter="year:>3000")["x"] == {"n": 0, "sum": 0.0, "avg": None,
+                                                                     "percentiles": {1.0: None}}
+        assert ix.facets("brand:exclude-own", filter="brand:b")["brand:exclude-own"] == {"a": 200, "b": 100}
+        many = ix.search(["w1", "w0", "nowhere"], k=1, sums="year:sum")
+        assert [s["year"]["sum"] for s in many.sums] == [sum(d["year"] for d in docs if w in d["text"])
+                                                         for w in ("w1", "w0", "nowhere")]
+        assert many.facets == [{}, {}, {}] and ix.search("w1").sums is None
+        for bad, words in (("yaer", "did you mean year"), ("brand", "no figures"), ("x:p101", "no percentile"),
+                           ("x:pnan", "percentile"), ("day:sum", "no sum"), ("x:mean", "none of min")):
+            with pytest.raises(gpuidx.UsageError, match=words):
+                ix.search("w1", sums=bad)
+        with pytest.raises(gpuidx.UsageError, match="cannot be left out"):
+            ix.search("w1", facets="brand:exclude-own", filter="brand:b OR year:2000")
 
 
 def test_attributes_travel_beside_ciff(tmp_path):

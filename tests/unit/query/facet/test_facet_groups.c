@@ -195,7 +195,7 @@ static void a_facet_has_one_grouping_and_a_width_that_a_double_holds(void **stat
     static const struct {
         const char *text, *says;
     } bad[] = {
-        {"d:by=month:bins=2", "facet: 'bins=2': a facet has one of by=, bins= and width="},
+        {"d:by=month:bins=2", "facet: 'bins=2': a facet has one of by=, bins=, quantiles= and width="},
         {"d:by=month:by=year", "facet: 'by=year': a facet has one of"},
         {"x:width=1:width=2", "facet: 'width=2': a facet has one of"},
         {"x:bins=3:width=2", "facet: 'width=2': a facet has one of"},
