@@ -37,6 +37,7 @@ needs=(
   'nanopb|has_nanopb|libnanopb-dev'
   'libedit|pkg-config --exists libedit|libedit-dev'
   'libmicrohttpd|pkg-config --exists libmicrohttpd|libmicrohttpd-dev'
+  'libcurl|pkg-config --exists libcurl|libcurl4-openssl-dev'
   'cmocka (tests)|pkg-config --exists cmocka|libcmocka-dev'
   'CRoaring (tests)|has_header roaring/roaring.h|libroaring-dev'
   'bats (tests)|command -v bats|bats'

@@ -76,6 +76,10 @@ typedef struct gx_answer {
  * new versions only add some. GX_ENOMEM, or what reading a stored text says; t ends anywhere then. */
 GX_API gx_status gx_answer_write_json(gx_text *t, const gx_answer *a, gx_error *err);
 
+/* Add the answer to t as lines of a TREC run, "qid Q0 id rank score tag", the same bytes that a replay of the index
+ * writes. Scores are those that searches give. GX_ENOMEM. */
+GX_API gx_status gx_answer_write_run(gx_text *t, const gx_answer *a, const char *tag, gx_error *err);
+
 /* The stretch of a hit's stored text that is shown for it, in *text, a text of its own that is overwritten and that
  * the caller frees. *len is 0 where the answer shows none. */
 GX_API gx_status gx_answer_snippet(const gx_answer *a, uint64_t docid, char **text, size_t *cap, size_t *len,

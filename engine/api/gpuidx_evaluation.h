@@ -21,6 +21,12 @@ typedef enum gx_arrivals {
     GX_ARRIVALS_TRACE    /* at the times that a file contains */
 } gx_arrivals;
 
+/* A query of a log. */
+typedef struct gx_replay_question {
+    const char *id, *text, *filter; /* [id_len], [len], [filter_len]; filter_len 0: it has no filter of its own */
+    size_t id_len, len, filter_len;
+} gx_replay_question;
+
 typedef struct gx_replay_options {
     size_t size;
     const char *log;     /* a path; "-" (stdin) can be read only once: one run, no warm-up, no verifying */
@@ -66,12 +72,18 @@ typedef struct gx_replay_options {
     /* How id:@FILE is read in a query's own filter, and in the text of GX_QUERY_BOOLEAN, by any thread.
      * NULL: it is refused. */
     const gx_filter_options *filter_options;
+    /* Answers come from elsewhere, such as a server; the replay has no engine then, and no service, mask, rm3 or
+     * verifying. Each thread calls it with its batch: it adds the answers' lines of a run to *lines, in order.
+     * GX_EINPUT: a query is at fault. NULL: the engine answers. */
+    gx_status (*ask)(void *ask_user, uint32_t thread, const gx_replay_question *questions, uint32_t n,
+                     struct gx_text *lines, gx_error *err);
+    void *ask_user;
 } gx_replay_options;
 #define GX_REPLAY_OPTIONS                                                                                              \
     {                                                                                                                  \
         sizeof(gx_replay_options), NULL, GX_LOG_OPTIONS, GX_QUERY_OPTIONS, GX_QUERY_TEXT, 1, 1, 1, 0, 0, false, NULL,  \
             "gpuidx", false, 0, NULL, NULL, NULL, NULL, NULL, NULL, GX_ARRIVALS_FIXED, NULL, 0, 0, NULL, NULL, false,  \
-            0, NULL                                                                                                    \
+            0, NULL, NULL, NULL                                                                                        \
     }
 GX_API void gx_replay_options_init(gx_replay_options *o, size_t size);
 
@@ -109,7 +121,7 @@ typedef struct gx_replay_report {
 /* Answer the queries of a log and time them. *out takes a quarter of a MiB, too much for many
  * stacks. Several replays may share the engine. opt->query.cancel is also called between
  * batches. GX_EUSAGE (opt's size or values), GX_EINPUT (with file and line, or for a log without
- * any query), and the statuses of reading, searching and writing. */
+ * any query), and the statuses of reading, searching and writing. en: NULL with opt->ask, else not. */
 GX_API gx_status gx_replay(gx_engine *en, const gx_replay_options *opt, gx_replay_report *out, gx_error *err);
 
 /* ---- judgements, runs and measures, by the definitions of trec_eval ---- */

@@ -22,6 +22,7 @@
 static void work(void *arg, uint32_t number)
 {
     gx_replay_worker *w = (gx_replay_worker *)arg + number;
+    w->number = number;
     const int slack = prctl(PR_GET_TIMERSLACK);
     if (w->r->open_loop) /* the system may then wake this thread at most 1 ns late */
         prctl(PR_SET_TIMERSLACK, 1);
@@ -70,7 +71,7 @@ static gx_status open_worker(gx_replay_worker *w, gx_replay_pass *r, gx_engine *
     w->hits = malloc(n * sizeof *w->hits);
     w->keys = malloc((n_keys + 1) * sizeof *w->keys);
     bool memory = w->queries && w->plans && w->filters && w->hits && w->keys;
-    const bool wide = gx_index_is_wide(r->ix);
+    const bool wide = r->ix && gx_index_is_wide(r->ix);
     if (wide)
         memory = (w->highs = malloc((n_keys + 1) * sizeof *w->highs)) && memory;
     if (r->service) {
@@ -88,7 +89,7 @@ static gx_status open_worker(gx_replay_worker *w, gx_replay_pass *r, gx_engine *
     }
     if (!memory)
         return gx_fail(err, GX_ENOMEM, "no memory for a batch of %zu queries with %u results each", n, r->max_k);
-    if (!has_thread)
+    if (!has_thread || opt->ask)
         return GX_OK;
     gx_status st = gx_session_open(&w->session, en, err);
     if (st == GX_OK && opt->verify_every) {
@@ -274,6 +275,10 @@ static gx_status check_options(const gx_replay_options *opt, const gx_engine *en
         return gx_fail(err, GX_EUSAGE,
                        "standard input can be read only once: for several runs, a warm-up or "
                        "verifying, write the log to a file first");
+    if (!en != (opt->ask != NULL) || (opt->ask && (opt->service || opt->verify_every || opt->rm3 || opt->query.mask)))
+        return gx_fail(err, GX_EUSAGE, "a replay has an engine, or asks elsewhere, without what an engine is for");
+    if (opt->ask)
+        return GX_OK;
     if (opt->service && (opt->service->cpu ? opt->service->cpu : opt->service->gpu) != en)
         return gx_fail(err, GX_EUSAGE, "the replay's engine is another than the service's");
     if (opt->service && opt->service->bound < (uint64_t)opt->batch)
@@ -326,7 +331,7 @@ gx_status gx_replay(gx_engine *en, const gx_replay_options *given, gx_replay_rep
         gx_sized_read(&o, sizeof o, given, GX_SIZE_THROUGH(gx_replay_options, rm3), "gx_replay_options", err);
     if (st != GX_OK)
         return st;
-    gx_replay_pass r = {.opt = opt, .en = en, .ix = gx_engine_index(en), .report = out};
+    gx_replay_pass r = {.opt = opt, .en = en, .ix = en ? gx_engine_index(en) : NULL, .report = out};
     st = check_options(opt, en, r.ix, err);
     if (st != GX_OK)
         return st;
@@ -340,7 +345,8 @@ gx_status gx_replay(gx_engine *en, const gx_replay_options *given, gx_replay_rep
         gx_arrivals_close(&r.arrivals);
         return st;
     }
-    r.max_k = opt->query.k < r.ix->n_docs ? opt->query.k : r.ix->n_docs;
+    if (r.ix)
+        r.max_k = opt->query.k < r.ix->n_docs ? opt->query.k : r.ix->n_docs;
     r.max_k += r.max_k == 0;
     const size_t most = BATCH_KEYS / r.max_k;
     r.batch = out->batch = most < 1 ? 1 : most < opt->batch ? (uint32_t)most : opt->batch;

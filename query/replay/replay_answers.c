@@ -190,8 +190,59 @@ bool gx_replay_deliver(gx_replay_worker *w)
     return st == GX_OK ? go_on : gx_replay_fail(r, st, &err);
 }
 
+/* The batch's queries are answered elsewhere. */
+static gx_status ask(gx_replay_worker *w, gx_text *lines, gx_error *err)
+{
+    const gx_replay_options *opt = w->r->opt;
+    gx_error why = {0};
+    gx_replay_question *questions = malloc(w->n * sizeof *questions);
+    if (!questions)
+        return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", w->n);
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < w->n && st == GX_OK; ++i) {
+        const gx_replay_query *q = &w->queries[i];
+        questions[i] = (gx_replay_question){w->bytes + q->id, w->bytes + q->text, w->bytes + q->filter, q->id_len,
+                                            q->len,           q->filter_len};
+        if (q->weighted)
+            st = gx_fail(&why, GX_EINPUT, "a vector, which only an engine answers");
+    }
+    if (st == GX_OK)
+        st = opt->ask(opt->ask_user, w->number, questions, w->n, lines, &why);
+    if (st == GX_OK && lines->failed)
+        st = gx_fail(&why, GX_ENOMEM, "no memory for answers");
+    free(questions);
+    return st == GX_EINPUT ? gx_fail(err, st, "%s:%" PRIu64 ": %.800s", opt->log, w->queries[0].line, why.text)
+           : st != GX_OK   ? gx_fail(err, st, "%s", why.text)
+                           : GX_OK;
+}
+
+static bool answer_elsewhere(gx_replay_worker *w)
+{
+    gx_error err = {0};
+    const uint64_t begin = gx_replay_now();
+    gx_text lines = {w->lines.bytes, 0, w->lines.cap, false};
+    const gx_status st = ask(w, &lines, &err);
+    const uint64_t end = gx_replay_now();
+    w->lines = (gx_run_text){lines.bytes, lines.len, lines.cap};
+    if (st != GX_OK)
+        return gx_replay_fail(w->r, st, &err);
+    for (uint32_t i = 0; i < w->n; ++i)
+        w->hits[i].n = 0;
+    const uint64_t without = w->without_results;
+    gx_replay_count(w, begin, NULL, end);
+    w->without_results = without; /* which is not known */
+    for (size_t i = 0; i < lines.len; ++i)
+        w->results += lines.bytes[i] == '\n';
+    w->stages.search += (double)(end - begin) * 1e-9;
+    const bool good = gx_replay_deliver(w);
+    w->stages.write += (double)(gx_replay_now() - end) * 1e-9;
+    return good;
+}
+
 bool gx_replay_answer(gx_replay_worker *w)
 {
+    if (w->r->opt->ask)
+        return answer_elsewhere(w);
     const uint64_t begin = gx_replay_now();
     if (!gx_replay_plan(w, w->session, w->r->en))
         return false;

@@ -89,6 +89,7 @@ typedef struct gx_replay_term {
  * is in the service, and only the first ones have a thread and sessions. */
 typedef struct gx_replay_worker {
     gx_replay_pass *r;
+    uint32_t number; /* of its thread */
     gx_session *session, *other, *exhaustive;
     gx_engine *exhaustive_on; /* the engine of the session `exhaustive` */
     uint64_t seq;

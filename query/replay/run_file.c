@@ -121,6 +121,39 @@ gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const gx_run_answ
     return GX_OK;
 }
 
+/* The keys of an answer's hits. A score is a whole number of at most 31 bits times a power of two, the same one for
+ * all: the power that takes the first, and greatest, to 31 bits serves. */
+static int make_keys(const gx_answer *a, uint64_t *keys, uint32_t *highs)
+{
+    int e = 0;
+    const bool scored = a->n_hits && a->scores[0] > 0;
+    if (scored)
+        frexp(a->scores[0], &e);
+    const int exponent = scored ? 31 - e : 0;
+    for (uint32_t i = 0; i < a->n_hits; ++i) {
+        keys[i] = gx_key((uint32_t)ldexp(a->scores[i], exponent), (uint32_t)a->docids[i]);
+        highs[i] = (uint32_t)(a->docids[i] >> 32);
+    }
+    return exponent;
+}
+
+gx_status gx_answer_write_run(gx_text *t, const gx_answer *a, const char *tag, gx_error *err)
+{
+    gx_run_text lines = {0};
+    uint64_t *keys = malloc((a->n_hits + 1) * (sizeof *keys + sizeof(uint32_t)));
+    if (!keys)
+        return gx_fail(err, GX_ENOMEM, "no memory for %u lines of a run", a->n_hits);
+    uint32_t *highs = (uint32_t *)(keys + a->n_hits);
+    gx_run_answer answer = {.qid = a->qid, .qid_len = a->qid_len, .keys = keys, .n = a->n_hits, .highs = highs};
+    answer.exponent = make_keys(a, keys, highs);
+    const gx_status st = gx_run_append(&lines, a->ix, &answer, tag, err);
+    if (st == GX_OK && lines.n)
+        gx_text_add(t, lines.bytes, lines.n);
+    free(lines.bytes);
+    free(keys);
+    return st;
+}
+
 /* ---- the file ---- */
 
 #define BUFFER_BYTES ((size_t)256 << 10)

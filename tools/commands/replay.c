@@ -11,6 +11,7 @@
 #include "tools/cli/search_flags.h"
 #include "tools/cli/signals.h"
 #include "tools/commands/replay_report.h"
+#include "tools/commands/replay_url.h"
 
 #define HYBRID_BATCH 256u /* queries that are submitted at once, unless --batch says how many */
 
@@ -77,7 +78,7 @@ static gx_replay_options read_options(const cli_args *a)
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     gx_replay_options o = {
         .size = sizeof o,
-        .log = a->argv[1],
+        .log = a->argv[a->argc - 1],
         .read = {.columns = cli_text(a, "columns"),
                  .number = cli_choice(a, "ids") == 1,
                  .topic_fields = cli_text(a, "topic-fields"),
@@ -178,7 +179,7 @@ static int check_output(const cli_args *a, const char *flag)
     struct stat st;
     if (!path || !strcmp(path, "-") || stat(path, &st))
         return 0;
-    const char *const inputs[] = {a->argv[0], a->argv[1], cli_text(a, "only"), cli_text(a, "not"),
+    const char *const inputs[] = {a->argv[0], a->argv[a->argc - 1], cli_text(a, "only"), cli_text(a, "not"),
                                   cli_text(a, "trace")};
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; ++i)
         if (inputs[i] && cli_same_file(path, inputs[i]))
@@ -297,6 +298,27 @@ static void close_all(opened *o)
     free(o->r);
 }
 
+/* Replay through a server. */
+static int replay_server(const cli_args *a, gx_replay_options *opt)
+{
+    talk t = {0};
+    gx_error err = {0};
+    url_clients *clients = NULL;
+    gx_replay_report *r = calloc(1, sizeof *r);
+    int code = r ? url_clients_open(&clients, a, opt) : cli_fail(GX_ENOMEM, "no memory for the report");
+    if (code == 0) {
+        opt->user = &t;
+        stop_on_signals();
+        const gx_status st = gx_replay(NULL, opt, r, &err);
+        progress_end(&t.progress);
+        code = st ? cli_fail_error(&err) : url_report(clients, opt, r);
+    }
+    url_clients_close(clients);
+    free(r);
+    stop_die(NULL);
+    return code;
+}
+
 static int run(const cli_args *a)
 {
     opened o = {0};
@@ -304,6 +326,12 @@ static int run(const cli_args *a)
     engine.result_cache = cli_count(a, "result-cache");
     gx_replay_options opt = read_options(a);
     int refused = check_flags(a, &opt);
+    if (!refused && cli_given(a, "url")) {
+        opt.batch = opt.batch ? opt.batch : 1;
+        return replay_server(a, &opt);
+    }
+    if (!refused && a->argc != 2)
+        refused = cli_usage(a, "an index and a log are needed, or --url and a log");
     if (refused || (refused = cli_add_devices(&engine, a)) || (refused = cli_add_residency(&engine, a)))
         return refused;
     int code = open_all(&o, a, &engine, &opt);
@@ -358,6 +386,9 @@ static const cli_flag flags[] = {
     {"deadline", 0, CLI_NUMBER, "MS", NULL,
      "count the queries whose latency is more than `MS` milliseconds. They are answered all the same", .min = 1e-6,
      .max = 1e9},
+    {"url", 0, CLI_TEXT, "URL", NULL,
+     "replay through the server of `gpuidx serve` at `http://HOST:PORT/NAME` in place of an index: each thread is a "
+     "client with a connection, and `--batch` queries a request. GPUIDX_TOKEN of the environment is the token"},
     {"run", 'o', CLI_TEXT, "FILE", NULL, "write the answers as a TREC run; `-` is standard output"},
     {"run-tag", 0, CLI_TEXT, "NAME", "gpuidx", "the run's last column"},
     {"report", 0, CLI_TEXT, "FILE", NULL,
@@ -456,6 +487,8 @@ static const cli_section examples[] = {
     {"gpuidx replay corpus.gx log.txt --threads 0 --runs 3 --report report.json", "All processors, three times."},
     {"gpuidx replay corpus.gx log.txt --rate 500 --arrivals=poisson --deadline 5",
      "Latency under a load of 500 queries a second that arrive at random, and how many take more than 5 ms."},
+    {"gpuidx replay --url=http://127.0.0.1:7700/papers log.txt --threads=64 --rate=20000",
+     "Load a server, with latencies from when each query was due."},
     {"gpuidx replay corpus.gx log.txt --engine=gpu --verify", "Does the GPU give the same answers as the CPU?"},
     {NULL},
 };
@@ -463,13 +496,13 @@ static const cli_section examples[] = {
 const cli_command cmd_replay = {
     .name = "replay",
     .summary = "run a query log and measure it",
-    .synopsis = "[OPTIONS] INDEX LOG",
+    .synopsis = "[OPTIONS] INDEX LOG\n[OPTIONS] --url=URL LOG",
     .description = "Answers every query of a log and reports throughput, latency and work; writes the answers as a "
                    "TREC run; verifies that other ways of searching give the same answers.",
     .sections = sections,
     .examples = examples,
     .flags = flags,
-    .min_args = 2,
+    .min_args = 1,
     .max_args = 2,
     .run = run,
 };

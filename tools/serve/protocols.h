@@ -27,6 +27,10 @@ bool native_settle(exchange *x, plan *p, uint64_t k);
 /* The filter of a request, an expression that may be NULL, with that of the token. The error names the column. */
 gx_status native_open_filter(exchange *x, const char *text, size_t len, gx_filter **out, gx_error *err);
 
+/* run_lines.c: format=trec. Read the arguments; false: the fault is set. */
+bool run_lines_read(exchange *x, bool *wanted);
+void run_lines_answer(exchange *x);
+
 /* native_write.c: documents are written. */
 void native_put(exchange *x);
 void native_update(exchange *x);

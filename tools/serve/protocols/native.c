@@ -455,8 +455,10 @@ static void parse_lines(exchange *x)
 
 void native_search(exchange *x)
 {
+    static const char *const arguments[] = {"format", "tag", NULL};
     reader r = {0};
-    if (!exchange_open_index(x, x->index))
+    bool run;
+    if (!exchange_open_index(x, x->index) || !exchange_check_arguments(x, arguments) || !run_lines_read(x, &run))
         return;
     if (is_lines(x)) {
         gx_text_add(&x->body, "\n", 1); /* ends the last line, and the text for strspn */
@@ -464,11 +466,12 @@ void native_search(exchange *x)
             fault_set(&x->fault, 503, "no memory for the body");
         else
             parse_lines(x);
-        return;
-    }
-    if (exchange_read_json(x, &r) && read_search(x, &r) && json_object_get(r.root, "queries"))
+    } else if (exchange_read_json(x, &r) && read_search(x, &r) && json_object_get(r.root, "queries")) {
         x->extra = "many";
+    }
     reader_close(&r);
+    for (size_t i = 0; run && i < x->n_searches; ++i)
+        x->searches[i].all = false; /* a topic without words has no lines in a run */
 }
 
 /* ---- its answers ---- */
@@ -538,6 +541,11 @@ void native_answer(exchange *x)
     gx_error err = {0};
     gx_status st = GX_OK;
     const bool lines = x->extra && strcmp(x->extra, "lines") == 0, many = x->extra && !lines;
+    bool run = false;
+    if (run_lines_read(x, &run) && run) {
+        run_lines_answer(x);
+        return;
+    }
     gx_text_add_string(&x->reply, many ? "{\"schema\":1,\"answers\":[" : "");
     for (size_t i = 0; i < x->n_searches && st == GX_OK; ++i) {
         gx_text_add_string(&x->reply, many && i ? "," : "");
