@@ -100,7 +100,7 @@ def check_named(command, text, flags):
 def main():
     commands = [c for c in ask("help", "--list").split() if c not in ("bench", "generate")]
     commands += ["bench " + c for c in ask("bench", "help", "--list").split()]
-    pages = {c: ask("help", *c.split()) for c in commands}
+    pages = {c: ask(*c.split(), "--help-all") for c in commands}
     flags = {c: flags_of_help(pages[c]) for c in commands}
     fish = flags_of_fish(ask("completion", "fish"))
     for c in commands:

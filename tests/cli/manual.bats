@@ -16,9 +16,9 @@ bench_commands() {
     "$GPUIDX" bench help --list | sed 's/^/bench /'
 }
 
-# The flags that --help lists for a command: "--name", and "-x" for letters.
+# The flags that --help-all lists for a command: "--name", and "-x" for letters.
 flags_of() {
-    "$GPUIDX" help $1 | sed -n '/^Flags$/,/^$/p' |
+    "$GPUIDX" $1 --help-all | sed -n '/^Flags$/,/^$/p' |
         sed -n 's/^ \{2,6\}\(-\([a-zA-Z0-9]\), \)\{0,1\}--\([a-z0-9-]*\).*/--\3 \2/p'
 }
 
@@ -39,6 +39,25 @@ flags_of() {
     done < <(bench_commands)
     ask help query bench
     exits 2
+}
+
+@test "help shows the usual flags of a command that has many, and --help-all the rest" {
+    shown() {
+        sed -n '/^Flags$/,/^$/p' | grep -c '^ \{2,6\}\(-[a-zA-Z0-9], \)\{0,1\}--'
+    }
+    for command in $(commands); do
+        [ "$("$GPUIDX" help $command | shown)" -le 22 ]
+        "$GPUIDX" help --all $command | diff - <("$GPUIDX" $command --help-all)
+    done
+    for command in build query replay add serve sweep calibrate; do
+        n=$("$GPUIDX" help $command | shown)
+        [ "$n" -ge 11 ]
+        [ "$n" -le 16 ]
+        left=$("$GPUIDX" help $command |
+            sed -n "s/^\([0-9]*\) more flags: 'gpuidx help --all $command' shows them.$/\1/p")
+        [ $((n + left + 3)) = "$("$GPUIDX" $command --help-all | shown)" ] # and --quiet, --verbose, --color
+        ! "$GPUIDX" help --all $command | grep 'more flags:'
+    done
 }
 
 @test "bench and generate start gpuidx-bench, which lies beside gpuidx" {
@@ -109,7 +128,7 @@ flags_of() {
 
 @test "no line of a terminal's help is longer than 80 columns unless a word is" {
     while read -r command; do
-        "$GPUIDX" help $command | grep -v -e '^Usage' -e '^  \$' -e '^  *gpuidx ' -e '^  *-' >lines
+        "$GPUIDX" help --all $command | grep -v -e '^Usage' -e '^  \$' -e '^  *gpuidx ' -e '^  *-' >lines
         if grep -E '.{81}' lines; then
             return 1
         fi

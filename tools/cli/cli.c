@@ -400,8 +400,8 @@ static int run_command(const cli_command *command, cli_value *values, int argc, 
     quiet = cli_switch(&a, "quiet");
     verbose = cli_switch(&a, "verbose");
     color_mode = cli_choice(&a, "color");
-    if (cli_switch(&a, "help")) {
-        cli_print_help(stdout, command);
+    if (cli_switch(&a, "help") || cli_switch(&a, "help-all")) {
+        cli_print_help(stdout, command, cli_switch(&a, "help-all"));
         return 0;
     }
     if (a.argc < command->min_args)

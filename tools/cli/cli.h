@@ -77,6 +77,7 @@ typedef struct cli_command {
     const cli_section *sections;   /* further sections of the manual, or NULL */
     const cli_section *examples;   /* title: the command line; text: what it does. Or NULL */
     const cli_flag *flags;         /* or NULL */
+    const char *common;            /* the flags that help shows where there are many, "top op"; NULL: it shows all */
     int min_args, max_args;        /* positional arguments; max_args -1: any number */
     int (*run)(const cli_args *a); /* returns the exit code */
     /* Of a word that starts another program, which lies beside this one, instead: that program's name, and the
@@ -233,8 +234,8 @@ void cli_json_memory_may_fail(void);
 /* Words of text from column `at` of a line on, wrapped at the width of a terminal and continued at `indent`; back
  * quotes become bold. Ends the line. */
 void cli_put_wrapped(FILE *out, const char *text, unsigned at, unsigned indent);
-/* NULL: of the program as a whole. */
-void cli_print_help(FILE *out, const cli_command *command);
+/* NULL: of the program as a whole. all: also the flags that are not in `common`. */
+void cli_print_help(FILE *out, const cli_command *command, bool all);
 void cli_print_man(FILE *out, const cli_command *command); /* mdoc(7) */
 
 /* Call `each` for all flags of a command (NULL: the common ones), its own first; letter: 0 where it has none. */

@@ -11,7 +11,11 @@ static int run(const cli_args *a)
     if (a->argc > 0 && !(command = cli_find_command(a->argv[0])))
         return cli_unknown_command(a->argv[0]);
     if (command && command->program) {
-        const char *const first[] = {"help", cli_switch(a, "man") ? "--man" : NULL, NULL};
+        const char *const first[] = {"help",
+                                     cli_switch(a, "man")   ? "--man"
+                                     : cli_switch(a, "all") ? "--all"
+                                                            : NULL,
+                                     NULL};
         return cli_become(command, first, a->argc - 1, a->argv + 1);
     }
     if (a->argc == 2)
@@ -19,11 +23,13 @@ static int run(const cli_args *a)
     if (cli_switch(a, "man"))
         cli_print_man(stdout, command);
     else
-        cli_print_help(stdout, command);
+        cli_print_help(stdout, command, cli_switch(a, "all"));
     return 0;
 }
 
 static const cli_flag flags[] = {
+    {"all", 'a', CLI_SWITCH, NULL, NULL,
+     "show all flags of a command, as its `--help-all` does, not the usual ones alone"},
     {"man", 0, CLI_SWITCH, NULL, NULL, "print the manual page's source, for man(1), instead"},
     {"list", 0, CLI_SWITCH, NULL, NULL, "print the names of all commands, one a line"},
     {NULL},
@@ -39,8 +45,8 @@ static const cli_section examples[] = {
 const cli_command cmd_help = {
     .name = "help",
     .summary = "say what the commands do",
-    .synopsis = "[--man] [COMMAND]\n--list",
-    .description = "Prints what the program, or the named command, does, and its flags.",
+    .synopsis = "[--all | --man] [COMMAND]\n--list",
+    .description = "Prints what the program, or the named command, does, and the flags that are used most.",
     .examples = examples,
     .flags = flags,
     .max_args = 2,

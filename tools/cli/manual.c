@@ -10,7 +10,7 @@ static const struct {
     const char *meaning;
 } exits[] = {
     {0, "done, whatever the number of results"},
-    {1, "a negative answer: damage or a difference that was looked for was found, or, if asked for, no result"},
+    {1, "`check` found damage, a comparison found a difference, or, if asked for, there is no result"},
     {2, "a mistake on the command line"},
     {3, "bad input: a corpus, query log, qrels or run, or an index that the format of an export cannot hold"},
     {4, "the index is corrupt, truncated, or of an unknown version"},
@@ -160,6 +160,31 @@ static void help_flag(FILE *out, const cli_flag *flag, char letter)
     putc('\n', out);
 }
 
+/* Whether the words of `names`, with spaces between, have the name. */
+static bool has_word(const char *names, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *p = names; (p = strstr(p, name)); p += n)
+        if ((p == names || p[-1] == ' ') && (p[n] == 0 || p[n] == ' '))
+            return true;
+    return false;
+}
+
+/* The command's usual flags, and how to see the others. */
+static void help_common_flags(FILE *out, const cli_command *command)
+{
+    unsigned n_left = 0;
+    for (const cli_flag *f = command->flags; f->name; ++f)
+        if (has_word(command->common, f->name))
+            help_flag(out, f, f->letter);
+        else
+            ++n_left;
+    for (const cli_flag *f = cli_common_flags; f->name; ++f)
+        if (strncmp(f->name, "help", 4) == 0)
+            help_flag(out, f, letter_of(command, f, true));
+    fprintf(out, "\n%u more flags: '%s help --all %s' shows them.\n", n_left, cli_this.name, command->name);
+}
+
 static void help_examples(FILE *out, const cli_section *examples)
 {
     if (!examples)
@@ -194,7 +219,7 @@ static void help_program(FILE *out)
             cli_this.name);
 }
 
-void cli_print_help(FILE *out, const cli_command *command)
+void cli_print_help(FILE *out, const cli_command *command, bool all)
 {
     if (!command) {
         help_program(out);
@@ -211,7 +236,10 @@ void cli_print_help(FILE *out, const cli_command *command)
     putc('\n', out);
     put_text(out, command->description, 0);
     put_title(out, "Flags");
-    cli_for_flags(out, command, help_flag);
+    if (command->common && !all)
+        help_common_flags(out, command);
+    else
+        cli_for_flags(out, command, help_flag);
     for (const cli_section *s = command->sections; s && s->title; ++s) {
         put_title(out, s->title);
         put_text(out, s->text, 0);

@@ -11,7 +11,8 @@
 #include "tools/cli/signals.h"
 
 const cli_flag cli_common_flags[] = {
-    {"help", 'h', CLI_SWITCH, NULL, NULL, "print this help and leave"},
+    {"help", 'h', CLI_SWITCH, NULL, NULL, "print this help and exit"},
+    {"help-all", 0, CLI_SWITCH, NULL, NULL, "print the help with all flags and exit"},
     {"quiet", 'q', CLI_SWITCH, NULL, NULL, "print no progress and no notes; errors and warnings remain"},
     {"verbose", 'v', CLI_SWITCH, NULL, NULL, "say more: why a search runs on the CPU and not on a GPU"},
     {"color", 0, CLI_CHOICE, "auto|always|never", "auto",
@@ -104,7 +105,7 @@ int cli_run_beside(const char *program, const char *const *args)
 static int dispatch(int argc, char **argv)
 {
     if (argc < 2) {
-        cli_print_help(stderr, NULL);
+        cli_print_help(stderr, NULL, false);
         return 2;
     }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
@@ -112,7 +113,7 @@ static int dispatch(int argc, char **argv)
         return 0;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        cli_print_help(stdout, NULL);
+        cli_print_help(stdout, NULL, false);
         return 0;
     }
     if (argv[1][0] == '-')

@@ -534,6 +534,7 @@ const cli_command cmd_build = {
     .sections = sections,
     .examples = examples,
     .flags = flags,
+    .common = "output format columns members attr id stemmer stopwords codec store threads memory on-error force",
     .min_args = 1,
     .max_args = -1,
     .run = run,

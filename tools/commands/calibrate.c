@@ -300,6 +300,7 @@ const cli_command cmd_calibrate = {
     .sections = sections,
     .examples = examples,
     .flags = flags,
+    .common = "output force queries runs report format columns engine device resident",
     .min_args = 2,
     .max_args = 3,
     .run = run,

@@ -386,6 +386,7 @@ const cli_command cmd_add = {
     .sections = adding_sections,
     .examples = add_examples,
     .flags = add_flags,
+    .common = "format columns members id on-error commit-every merge wait threads create attr store",
     .min_args = 2,
     .max_args = -1,
     .run = run_add,

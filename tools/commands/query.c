@@ -422,6 +422,7 @@ const cli_command cmd_query = {
     .sections = sections,
     .examples = examples,
     .flags = flags,
+    .common = "top op syntax filter scorer engine facet rm3 format show sort snippets explain",
     .min_args = 1,
     .max_args = -1,
     .run = run,

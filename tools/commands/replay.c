@@ -502,6 +502,7 @@ const cli_command cmd_replay = {
     .sections = sections,
     .examples = examples,
     .flags = flags,
+    .common = "format columns batch threads runs run report verify top op filter scorer engine url",
     .min_args = 1,
     .max_args = 2,
     .run = run,

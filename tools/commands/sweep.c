@@ -390,6 +390,7 @@ const cli_command cmd_sweep = {
     .sections = sections,
     .examples = examples,
     .flags = flags,
+    .common = "k1 b scorer measures top op format columns complete threads json engine",
     .min_args = 3,
     .max_args = 3,
     .run = run,

@@ -324,6 +324,7 @@ const cli_command cmd_serve = {
     .sections = sections,
     .examples = examples,
     .flags = flags,
+    .common = "listen threads op scorer tokens allow-host writable access-log max-waiting max-k drain engine device",
     .min_args = 1,
     .max_args = -1,
     .run = run,
