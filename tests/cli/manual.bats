@@ -46,10 +46,10 @@ flags_of() {
         sed -n '/^Flags$/,/^$/p' | grep -c '^ \{2,6\}\(-[a-zA-Z0-9], \)\{0,1\}--'
     }
     for command in $(commands); do
-        [ "$("$GPUIDX" help $command | shown)" -le 22 ]
+        [ "$("$GPUIDX" help $command | shown)" -le 16 ]
         "$GPUIDX" help --all $command | diff - <("$GPUIDX" $command --help-all)
     done
-    for command in build query replay add serve sweep calibrate; do
+    for command in build query replay add update import serve mcp sweep calibrate; do
         n=$("$GPUIDX" help $command | shown)
         [ "$n" -ge 11 ]
         [ "$n" -le 16 ]

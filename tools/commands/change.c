@@ -406,6 +406,7 @@ const cli_command cmd_update = {
     .sections = adding_sections,
     .examples = update_examples,
     .flags = update_flags,
+    .common = "format columns members id on-error commit-every merge wait threads",
     .min_args = 2,
     .max_args = -1,
     .run = run_update,

@@ -275,6 +275,7 @@ const cli_command cmd_import = {
     .sections = sections,
     .examples = examples,
     .flags = flags,
+    .common = "output format terms documents impacts attributes attr on-error codec force",
     .min_args = 1,
     .max_args = 1,
     .run = run,

@@ -158,6 +158,7 @@ const cli_command cmd_mcp = {
     .sections = sections,
     .examples = examples,
     .flags = flags,
+    .common = "max-chars filter timeout op scorer k1 b engine device check load",
     .min_args = 1,
     .max_args = -1,
     .run = run,
