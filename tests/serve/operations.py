@@ -42,6 +42,15 @@ class Operations(unittest.TestCase):
             f.write(text)
         return path
 
+    def test_latencies_are_told(self):
+        s = self.serve('docs=' + build(), '--engine=cpu')
+        self.assertEqual(s.get('/v1/status').json['latest'], 0)
+        for _ in range(20):
+            s.post('/v1/docs/search', {'query': 'terms'})
+        a = s.get('/v1/status').json
+        self.assertEqual((a['requests'], a['latest']), (20, 20))
+        self.assertLessEqual(a['p50_us'], a['p99_us'])
+
     # ---- commits ----
 
     def test_commits_of_others_are_served(self):

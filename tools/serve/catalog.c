@@ -381,7 +381,7 @@ static int read_name(entry *e, const cli_args *a, const char *arg)
                          "'%s': a name has 1 to 100 letters, digits, '_', '-' and '.', and begins with a letter or "
                          "digit; write NAME=%s",
                          e->name, e->path);
-    if (gx_word_index("v1|health|metrics|openapi.json|retrieve|mcp|agents", e->name, len) >= 0)
+    if (gx_word_index("v1|status|vector_stores|health|metrics|openapi.json|retrieve|mcp|agents", e->name, len) >= 0)
         return cli_usage(a, "'%s' is a path of the server's own; write NAME=%s with another name", e->name, e->path);
     for (uint32_t i = 0; i < e->of->n; ++i)
         if (strcmp(e->of->entries[i].name, e->name) == 0)

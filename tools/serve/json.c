@@ -141,6 +141,13 @@ bool reader_fail(reader *r, const char *format, ...)
     return false;
 }
 
+bool reader_fail_filter(reader *r, const char *text)
+{
+    static const char prefix[] = "filter, column ";
+    const char *colon = strncmp(text, prefix, sizeof prefix - 1) == 0 ? strstr(text, ": ") : NULL;
+    return reader_fail(r, "%s", colon ? colon + 2 : text);
+}
+
 void reader_enter(reader *r, const char *name, size_t i)
 {
     if (r->n_steps < MAX_STEPS) {

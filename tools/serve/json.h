@@ -48,6 +48,9 @@ void reader_close(reader *r);
 /* A fault at the place where the reader stands; false. */
 bool reader_fail(reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The same for what the library says of a filter: its column is left out, as the filter is not the client's text. */
+bool reader_fail_filter(reader *r, const char *text);
+
 /* Go to a member or element of the value where the reader stands, and back. */
 void reader_enter(reader *r, const char *name, size_t i);
 void reader_leave(reader *r);

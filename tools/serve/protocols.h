@@ -54,6 +54,12 @@ void paging_search(exchange *x);
 void paging_answer(exchange *x);
 void paging_read(exchange *x);
 
+/* windows.c: results kept for their pages: at most max, each for that many seconds after its last use. NULL: no memory.
+ * See windows.h. */
+typedef struct windows windows;
+windows *windows_open(uint32_t max, double seconds);
+void windows_close(windows *w);
+
 /* openai.c: OpenAI's vector stores. */
 fault_writer openai_fault;
 void openai_search(exchange *x);

@@ -29,6 +29,8 @@ static const route routes[] = {
     {"GET", "/openapi.json", ACCESS_NONE, native_fault, routes_openapi, NULL, .summary = "this table"},
 
     {"GET", "/v1", ACCESS_READ, native_fault, native_indexes, NULL, .summary = "the indexes"},
+    {"GET", "/v1/status", ACCESS_READ, native_fault, metrics_status, NULL,
+     .summary = "latencies of the last thousand requests"},
     {"GET", "/v1/{index}", ACCESS_READ, native_fault, native_index, NULL,
      .summary = "an index: documents, attributes, commit"},
     {"POST", "/v1/{index}/search", ACCESS_READ, native_fault, native_search, native_answer, .slow = true,

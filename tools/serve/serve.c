@@ -15,8 +15,8 @@
 #include "tools/serve/listen.h"
 #include "tools/serve/log.h"
 #include "tools/serve/metrics.h"
+#include "tools/serve/protocols.h"
 #include "tools/serve/serving_flags.h"
-#include "tools/serve/windows.h"
 #include "tools/serve/writes.h"
 
 /* ---- the command line ---- */

@@ -132,10 +132,23 @@ static bool add_name(context *c, gx_text *t, const char *name)
     return true;
 }
 
+/* What the index says of a condition, which begins at a byte of t, is told where the reader stands. */
+static bool check_condition(context *c, const gx_text *t, size_t begin)
+{
+    gx_filter *f = NULL;
+    gx_error err = {0};
+    if (t->failed)
+        return fault_set(&c->x->fault, 503, "no memory for the query");
+    const gx_status st = gx_filter_open(&f, c->x->at->ix, t->bytes + begin, t->len - begin, NULL, &err);
+    gx_filter_close(f);
+    return st == GX_OK || reader_fail_filter(c->r, err.text);
+}
+
 static bool add_equal(context *c, gx_text *t, const char *name, const json_t *value)
 {
     char buf[64];
     size_t len;
+    const size_t begin = t->len;
     const char *text = reader_scalar(c->r, value, buf, &len);
     if (!text)
         return false;
@@ -144,7 +157,7 @@ static bool add_equal(context *c, gx_text *t, const char *name, const json_t *va
     else if (!add_name(c, t, name))
         return false;
     add_quoted(t, text, len);
-    return true;
+    return check_condition(c, t, begin);
 }
 
 /* {"field": value} or {"field": {"value": value}}: the one member, and how its value is reached. */
@@ -261,8 +274,8 @@ static bool read_exists(context *c, const json_t *query, dsl_query *out)
 }
 
 /* One bound of a range; `other` is the same bound with or without the value itself. */
-static bool read_bound(context *c, const json_t *bounds, const char *with, const char *without, gx_text *value,
-                       bool *open)
+static bool read_bound(context *c, const char *name, const json_t *bounds, const char *with, const char *without,
+                       gx_text *value, bool *open)
 {
     const json_t *a = json_object_get(bounds, with), *b = json_object_get(bounds, without);
     const json_t *bound = a ? a : b;
@@ -282,8 +295,16 @@ static bool read_bound(context *c, const json_t *bounds, const char *with, const
     if (memchr(text, '|', len) || (len >= 3 && memcmp(text, "now", 3) == 0))
         return reader_fail(c->r, "date math is not available; write the date");
     add_quoted(value, text, len);
-    reader_leave(c->r);
-    return true;
+    gx_text alone = {0}; /* a condition with this bound */
+    bool good = add_name(c, &alone, name);
+    if (good) {
+        add_quoted(&alone, text, len);
+        good = check_condition(c, &alone, 0);
+    }
+    free(alone.bytes);
+    if (good)
+        reader_leave(c->r);
+    return good;
 }
 
 static bool read_range(context *c, const json_t *query, dsl_query *out)
@@ -297,8 +318,9 @@ static bool read_range(context *c, const json_t *query, dsl_query *out)
     reader_enter(c->r, name, 0);
     if (!json_is_object(bounds))
         return reader_fail(c->r, "an object with gt, gte, lt or lte is expected");
-    bool good = check_options(c, bounds, "gt|gte|lt|lte") && read_bound(c, bounds, "gte", "gt", &low, &low_open) &&
-                read_bound(c, bounds, "lte", "lt", &high, &high_open) && add_name(c, t, name);
+    bool good = check_options(c, bounds, "gt|gte|lt|lte") &&
+                read_bound(c, name, bounds, "gte", "gt", &low, &low_open) &&
+                read_bound(c, name, bounds, "lte", "lt", &high, &high_open) && add_name(c, t, name);
     if (good) {
         gx_text_add_string(t, low_open ? "{" : "[");
         add_text(t, &low);

@@ -89,7 +89,7 @@ static bool check_condition(reader *r, const asking *a, const gx_text *t)
     gx_error err = {0};
     const gx_status st = gx_filter_open(&f, a->x->at->ix, t->bytes, t->len, NULL, &err);
     gx_filter_close(f);
-    return st == GX_OK || reader_fail(r, "%s", err.text);
+    return st == GX_OK || reader_fail_filter(r, err.text);
 }
 
 static bool read_comparison(reader *r, asking *a, const json_t *filter, int kind)

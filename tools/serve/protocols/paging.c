@@ -10,7 +10,7 @@
 
 #include "tools/serve/protocols.h"
 #include "tools/serve/searches.h"
-#include "tools/serve/windows.h"
+#include "tools/serve/protocols/windows.h"
 
 enum { DEFAULT_LINES = 200, SNIPPET_WORDS = 40 };
 

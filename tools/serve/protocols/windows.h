@@ -3,10 +3,10 @@
  * A window is found by its id, or by what was asked: who asks, the index, the query and the filter. It has the ids of
  * one commit's documents, so that its pages belong together, and holds no index: a later commit may lack some of them.
  * The least recently used windows are dropped, and those that nobody has used for a while. */
-#ifndef GX_SERVE_WINDOWS_H
-#define GX_SERVE_WINDOWS_H
+#ifndef GX_SERVE_PROTOCOLS_WINDOWS_H
+#define GX_SERVE_PROTOCOLS_WINDOWS_H
 
-#include "tools/serve/serve.h"
+#include "tools/serve/protocols.h"
 
 typedef struct window {
     atomic_uint refs;
@@ -20,10 +20,6 @@ typedef struct window {
     double used;                        /* on serve_clock */
     struct window *next;
 } window;
-
-typedef struct windows windows;
-windows *windows_open(uint32_t max, double seconds); /* NULL: no memory */
-void windows_close(windows *w);
 
 /* Keep the results of a search of the exchange; NULL: no memory. Give it back by window_release. */
 window *windows_keep(windows *w, exchange *x, const search *s, const char *filter);

@@ -1,4 +1,4 @@
-#include "tools/serve/windows.h"
+#include "tools/serve/protocols/windows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
