@@ -42,6 +42,29 @@ class Operations(unittest.TestCase):
             f.write(text)
         return path
 
+    def test_the_board_asks_for_metrics_that_there_are(self):
+        folder = os.path.join(FOLDER, 'board')
+        run('collect', build('board'), '-o', folder)
+        s = self.serve('b=' + folder, '--writable=b', '--engine=cpu')
+        s.post('/v1/b/search', {'query': 'terms'})
+        there = set(re.findall(r'^# TYPE (\w+)', s.get('/metrics').body.decode(), re.M))
+        board = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../tools/serve/operate/grafana.json')
+        with open(board, encoding='utf-8') as f:
+            panels = json.load(f)['panels']
+        for panel in panels:
+            for target in panel['targets']:
+                for name in re.findall(r'gpuidx_\w+', target['expr']):
+                    name = re.sub('_bucket$', '', name)
+                    self.assertTrue(name in there or name == 'gpuidx_gpu_memory_free_bytes', name)
+
+    def test_the_units_name_flags_that_there_are(self):
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../tools/serve/operate')
+        text = read(os.path.join(folder, 'gpuidx.service'))
+        help_text = run('help', 'serve').stdout
+        for flag in re.findall(r'--[a-z-]+', text.replace('--now', '')):
+            self.assertIn(flag, help_text)
+        self.assertIn('ListenStream=127.0.0.1:', read(os.path.join(folder, 'gpuidx.socket')))
+
     def test_latencies_are_told(self):
         s = self.serve('docs=' + build(), '--engine=cpu')
         self.assertEqual(s.get('/v1/status').json['latest'], 0)
