@@ -47,8 +47,8 @@ typedef struct gx_column_order {
 const gx_column_order *gx_column_get_order(const gx_index *ix, gx_column *c);
 void gx_column_free_order(gx_column *c);
 
-/* Keep what was made of an order, from malloc, at *at, which was NULL, unless another thread was sooner: returns what
- * is there. NULL: nothing was made. Thread-safe. */
+/* Publish `made`, from malloc, at *at, which was NULL. If another thread published first, free `made` and return
+ * theirs. NULL: nothing was made. Thread-safe. */
 void *gx_column_keep_made(void **at, void *made);
 
 /* docids[begin, end) have a value from low to high, as the column has its values (doubles' bits of a

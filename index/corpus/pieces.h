@@ -30,8 +30,8 @@ typedef struct gx_pieces gx_pieces;
 gx_status gx_pieces_open(gx_pieces **out, gx_source *s, uint32_t n_readers, size_t piece_bytes, gx_error *err);
 void gx_pieces_close(gx_pieces *c); /* NULL is fine. No thread reads any more */
 
-/* Fill the piece, which is empty. false: nothing is left. A failure is an error in the piece, the last; where memory
- * lacks for that, gx_pieces_failure returns it, which else returns GX_OK. */
+/* Fill the piece, which is empty. false: nothing is left. A failure is an error in the last piece. If there is
+ * no memory for that error itself, gx_pieces_failure returns GX_ENOMEM, else GX_OK. */
 bool gx_pieces_fill(gx_pieces *c, gx_line_piece *p);
 gx_status gx_pieces_failure(const gx_pieces *c, gx_error *err);
 

@@ -6,15 +6,15 @@
 #include "engine/status.h"
 #include "query/filter/filter.h"
 
-#define MASK_GROUPS 64u   /* of a mask: a block that spans more is read without asking them */
-#define SELECTED_COST 3u  /* postings that the search reads while it looks a document up in all lists */
-#define VISITED_COST 1u   /* postings read while the search finds that a document fails the other conditions */
-#define READ_SHARE 0.2    /* of a list's postings, about the share that is tested */
-#define MARK_COST 1.3     /* of a document in a mask, in costs of clauses */
-#define COST_OF_OTHERS 10 /* of a test that kernels do not make */
-#define LEAST_SIEVED 500  /* postings that are read */
-#define LEAST_COST 2.2f   /* a sieve is made if the tests of a posting cost at least this; in costs of one clause */
-#define MOST_SAVED 3.0f   /* the most that a posting saves which a sieve drops; in costs of one clause */
+#define MASK_GROUPS 64u   /* a block that spans more groups of a mask is read without asking them */
+#define SELECTED_COST 3u  /* looking a document up in all lists costs as much as reading this many postings */
+#define VISITED_COST 1u   /* finding that a document fails the other conditions: the same unit */
+#define READ_SHARE 0.2    /* the share of a list's postings that a search tests */
+#define MARK_COST 1.3     /* setting a document's bit in a mask (unit: one clause) */
+#define COST_OF_OTHERS 10 /* a test that no kernel makes (unit: one clause) */
+#define LEAST_SIEVED 500  /* make a sieve only if a search reads at least this many postings */
+#define LEAST_COST 2.2f   /* make a sieve if testing a posting costs at least this (unit: one clause) */
+#define MOST_SAVED 3.0f   /* the most that a posting saves which a sieve drops (unit: one clause) */
 
 void gx_cpu_selection_free(gx_cpu_selection *s)
 {

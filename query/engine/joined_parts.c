@@ -235,8 +235,8 @@ static gx_status append_several(joining *to, uint32_t first, uint32_t n, gx_erro
     return st;
 }
 
-/* Parts that are in no joined index yet, or in a small one, which `alone` is where it has them
- * all. */
+/* Append the parts that are not joined yet, or joined in a small index. `alone`: an old joined index of exactly these
+ * parts, or NULL. */
 static gx_status append_loose(joining *to, uint32_t first, uint32_t n, const joined_run *alone, bool again,
                               gx_error *err)
 {

@@ -1,4 +1,4 @@
-/* list_sizes.h: what the lists of a plan hold: what a search reads that leaves nothing out.
+/* list_sizes.h: postings, blocks and bytes of a plan's lists: the cost of an exhaustive search.
  *
  * Deleted documents count: a part's lists have their postings until it is merged. A part of a collection that lacks a
  * term of an AND counts nothing: no list of it is read.

@@ -74,9 +74,8 @@ gx_status gx_mask_open(gx_mask **out, gx_engine *en, const uint64_t *words, gx_e
         gx_error gpu;
         const gx_status st = en->ops->mask_open(&m->device, en->state, m->words, &gpu);
         if (st != GX_OK)
-            m->device = NULL;
-        if (st != GX_OK &&
-            !gx_engine_can_fall_back(en, st)) { /* else the search fails on the GPU, and the CPU stands in */
+            m->device = NULL; /* a search then fails on the GPU and falls back to the CPU */
+        if (st != GX_OK && !gx_engine_can_fall_back(en, st)) {
             gx_mask_close(m);
             return gx_fail(err, st, "%s", gpu.text);
         }

@@ -19,9 +19,9 @@ gx_status gx_engine_plan(gx_plan *out, gx_engine *en, const gx_query *q, const g
 /* One holder more, who closes it too. */
 gx_engine *gx_engine_share(gx_engine *en);
 
-/* All plans that the engine is to run have masks that allow none but these documents, words[ceil(n_docs / 64)]; en
- * has no parts and no sessions yet. Whether such an engine is good for masks that allow others, too (NULL: for plans
- * without one). */
+/* Promise that the mask of every later plan is a subset of words[ceil(n_docs / 64)]. The engine may then drop all other
+ * postings; it has no parts and no sessions yet. gx_engine_has_kept: whether the engine has the postings of all these
+ * documents (NULL: of all documents). */
 void gx_engine_keep(gx_engine *en, const uint64_t *words);
 bool gx_engine_has_kept(const gx_engine *en, const uint64_t *words);
 

@@ -38,7 +38,7 @@ typedef struct gx_executor {
      * does it (approximate.h). */
     void (*add_scores)(void *exec, const gx_plan *rest, const uint32_t *docids, uint32_t *scores, uint32_t n);
     /* Whether `run` answers a plan with this filter and algorithm; it needs no mask then. Once true, it stays
-     * true. NULL: of an engine that reads masks, never; of the CPU's, always. Thread-safe. */
+     * true. NULL: an engine that reads masks alone, or the CPU engine, which takes every filter. Thread-safe. */
     bool (*takes_filter)(void *state, const gx_plan *plan);
     /* Choose which lists lie in device memory by how often each is used, counts[n_terms]
      * (residency.h). Thread-safe. NULL: all lists are in the memory that the engine searches. */

@@ -7,13 +7,13 @@
 #include "query/filter/filter.h"
 #include "query/filter/filter_kernels.h"
 #include "query/filter/mask.h"
+#include "query/plan/boolean.h"
 
 struct gx_counter {
     const gx_index *ix;
     size_t n_words;
     uint64_t *any, *all; /* [n_words] documents held by any list, by every list so far */
     uint64_t *one;       /* [n_words] by this list */
-    uint32_t docids[GX_MAX_BLOCK];
 };
 
 gx_status gx_counter_open(gx_counter **out, const gx_index *ix, gx_error *err)
@@ -43,24 +43,11 @@ void gx_counter_close(gx_counter *c)
     free(c);
 }
 
-/* Set the bits of the list's documents. */
-static void set_docid_bits(gx_counter *c, uint32_t list, uint64_t *words)
-{
-    const gx_list l = gx_index_list(c->ix, list);
-    for (uint32_t j = 0; j < l.n_blocks; ++j) {
-        const uint32_t n = gx_list_decode_docids(&l, j, c->docids);
-        for (uint32_t i = 0; i < n; ++i) {
-            if (c->docids[i] < c->ix->n_docs)
-                words[c->docids[i] / 64] |= UINT64_C(1) << c->docids[i] % 64;
-        }
-    }
-}
-
-/* Leave the documents in c->all that the list has, too, and add them to c->any where that is asked for. */
+/* Intersect c->all with the list. If `any`, also add the list to c->any. */
 static void intersect(gx_counter *c, uint32_t list, bool any)
 {
     memset(c->one, 0, c->n_words * sizeof *c->one);
-    set_docid_bits(c, list, c->one);
+    gx_list_mark(c->ix, list, c->one);
     for (size_t w = 0; any && w < c->n_words; ++w)
         c->any[w] |= c->one[w];
     for (size_t w = 0; w < c->n_words; ++w)
@@ -78,10 +65,10 @@ static gx_status read_lists(gx_counter *c, const gx_plan *plan, bool any, bool a
             intersect(c, plan->terms[i].list, any);
         } else if (all) {
             memset(c->all, 0, c->n_words * sizeof *c->all);
-            set_docid_bits(c, plan->terms[i].list, c->all);
+            gx_list_mark(c->ix, plan->terms[i].list, c->all);
             memcpy(c->any, c->all, any ? c->n_words * sizeof *c->any : 0);
         } else {
-            set_docid_bits(c, plan->terms[i].list, c->any);
+            gx_list_mark(c->ix, plan->terms[i].list, c->any);
         }
     }
     return GX_OK;

@@ -18,8 +18,8 @@ typedef struct gx_filter_span {
 typedef struct gx_filter_documents {
     uint64_t n;        /* documents at most */
     uint64_t selected; /* about how many of them the filter selects */
-    uint32_t node;     /* those are the documents of this node, which is the root or below ANDs alone; UINT32_MAX: of
-                        * no node, but the filter selects no others */
+    uint32_t node;     /* the conjunct whose documents these are: the root, or a node below ANDs alone. UINT32_MAX:
+                        * exactly the filter's documents */
     uint32_t n_spans;  /* 0: gx_filter_mark finds them */
     gx_filter_span spans[GX_FILTER_SPANS];
     bool rising;   /* the docids of the spans rise; else they come in any order, .. */

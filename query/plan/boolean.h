@@ -60,6 +60,9 @@ typedef struct gx_boolean_leaves {
 gx_status gx_boolean_match(const gx_boolean *b, const gx_plan *plan, const gx_boolean_leaves *leaves, uint64_t *words,
                            gx_error *err);
 
+/* Set the bits of a list's documents in words[ceil(n_docs / 64)]. */
+void gx_list_mark(const struct gx_index *ix, uint32_t list, uint64_t *words);
+
 /* The plan of a query of any kind on an index file. Of a boolean query it has the filter, too: the
  * conditions and q's own. *matches is what its mask must be made of, NULL where the plan says all; the
  * caller closes it. GX_EUSAGE, GX_ENOMEM. */

@@ -53,18 +53,14 @@ typedef struct matching {
     gx_error *err;
 } matching;
 
-static void mark_list(const matching *m, uint32_t list, uint64_t *words)
+void gx_list_mark(const gx_index *ix, uint32_t list, uint64_t *words)
 {
     uint32_t docids[GX_MAX_BLOCK];
-    const uint32_t n_docs = m->b->ix->n_docs;
-    memset(words, 0, m->n_words * sizeof *words);
-    if (list == UINT32_MAX)
-        return;
-    const gx_list l = gx_index_list(m->b->ix, list);
+    const gx_list l = gx_index_list(ix, list);
     for (uint32_t j = 0; j < l.n_blocks; ++j) {
         const uint32_t n = gx_list_decode_docids(&l, j, docids);
         for (uint32_t i = 0; i < n; ++i) {
-            if (docids[i] < n_docs)
+            if (docids[i] < ix->n_docs)
                 words[docids[i] / 64] |= UINT64_C(1) << docids[i] % 64;
         }
     }
@@ -93,7 +89,9 @@ static gx_status match_node(const matching *m, uint32_t node, uint64_t *words)
     if (m->plan->cancel && m->plan->cancel(m->plan->user))
         return gx_fail(m->err, GX_ECANCELLED, "the search was cancelled");
     if (n->kind == GX_MATCH_TERM) {
-        mark_list(m, n->list, words);
+        memset(words, 0, m->n_words * sizeof *words);
+        if (n->list != UINT32_MAX)
+            gx_list_mark(m->b->ix, n->list, words);
         return GX_OK;
     }
     if (n->kind == GX_MATCH_FILTER)

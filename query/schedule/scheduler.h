@@ -69,7 +69,7 @@ bool gx_scheduler_put(gx_scheduler *s, uint64_t now, const gx_schedule_job *job,
  * for now. */
 uint32_t gx_scheduler_take(gx_scheduler *s, uint64_t now, gx_processor p, uint32_t *slots, uint32_t max, double *ns);
 
-/* A processor does n queries that were not put, predicted to take so long: they are under way. */
+/* Record n queries that a processor runs without having queued them. ns: their predicted time. */
 void gx_scheduler_begin(gx_scheduler *s, gx_processor p, uint32_t n, double ns);
 
 /* A processor has done what one call of gx_scheduler_take or gx_scheduler_begin gave it, with the ns of that call. */

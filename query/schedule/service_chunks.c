@@ -12,15 +12,15 @@
 
 #include "engine/memory/prefetch.h"
 
-#define LEAST_QUERIES 8u  /* of a submission that passes the scheduler by */
-#define MOST_QUERIES 256u /* of a chunk */
-#define FEW 8u            /* queries that a CPU thread takes at once */
-#define AHEAD 8u          /* a thread asks for queries so many places before it reads them */
-#define SATURATED 64u     /* queries of a submission: more come only where they arrive faster than they are answered; */
-#define CHEAP_NS 700.0    /* then a caller answers those that cost less than to hand them over, */
-#define TIMES_MANY 2u     /* and helps where so many full batches wait for the GPU */
-#define TIMES_AT_MOST 10.0 /* caller_seconds, for which a caller answers: where many wait, or costs are wrong */
-#define STALE_NS 1000000u  /* after which CPU threads take the oldest chunk, though few wait: the GPU may hang */
+#define LEAST_QUERIES 8u   /* a submission of at least this many queries passes the scheduler by */
+#define MOST_QUERIES 256u  /* the most queries of a chunk */
+#define FEW 8u             /* queries that a CPU thread takes at once */
+#define AHEAD 8u           /* a thread prefetches the query this many places ahead */
+#define SATURATED 64u      /* a submission of more queries shows that they arrive faster than they are answered */
+#define CHEAP_NS 700.0     /* ns: under saturation a caller answers queries that cost less than to hand them over */
+#define TIMES_MANY 2u      /* under saturation a caller helps where this many full batches wait for the GPU */
+#define TIMES_AT_MOST 10.0 /* a caller answers for this many caller_seconds at most, though many queries wait */
+#define STALE_NS 1000000u  /* ns: CPU threads take a chunk that waits longer, since the GPU may hang */
 #define N_COSTS 64u        /* classes of costs, by which queries are sorted */
 
 /* Whether at least so many full batches wait for the GPU. */

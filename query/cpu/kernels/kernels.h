@@ -56,8 +56,8 @@ typedef enum gx_cpu_test_form {
 } gx_cpu_test_form;
 
 /* A condition: a number of the document has its bit in `table` or, where there is none, is in
- * [low, low + span]. If it is not in [inner_low, inner_low + inner_span] too, that does not tell yet: a value of
- * `column` from column_low to column_high must be there.
+ * [low, low + span]. Numbers outside of [inner_low, inner_low + inner_span] are ambiguous: the document then needs a
+ * value of `column` from column_low to column_high.
  *   VALUE   4 bytes can be read that end with a number; `values` has fewer than 2^31 bytes
  *   CODES   a number that stands for no value is more - 1. If the document has other values behind its last
  *           number, this is `more`, the greatest number of that width: they do not tell yet either
