@@ -89,6 +89,7 @@ static gx_status choose_in_file(gx_ordering *o, const gx_ordered_file *f)
     gx_session *session;
     bool done = false;
     const uint64_t *words;
+    o->counted = false;
     if (!m)
         return no_memory(o);
     const bool lazy = o->plan->op != GX_OP_AND_OR && plan_of_file(o, f, &here, &session);
@@ -97,7 +98,9 @@ static gx_status choose_in_file(gx_ordering *o, const gx_ordered_file *f)
     if (!none && lazy && make_matcher(m, session, &here))
         st = gx_ordered_walk(o, f, m, &done);
     if (st == GX_OK && !none && !done && (st = matches_of_file(o, f, &words)) == GX_OK) {
-        *m = (gx_matcher){.words = words, .share = (double)o->n_matches / (double)gx_index_n_docs(o->s->en->ix)};
+        *m = (gx_matcher){.words = words,
+                          .filter = lazy ? here.filter : NULL,
+                          .share = (double)o->n_matches / (double)gx_index_n_docs(o->s->en->ix)};
         st = gx_ordered_walk(o, f, m, &done);
         if (st == GX_OK && !done)
             st = gx_ordered_scan(o, f, words);

@@ -47,6 +47,7 @@ typedef struct gx_ordering {
     const gx_position *after;
     uint32_t k;
     bool scored;             /* documents may have different scores */
+    bool counted;            /* the first attribute's use in the file has been counted */
     uint64_t *words, *local; /* all matches, and those of one file; NULL until needed */
     uint64_t n_matches;      /* of words */
     gx_ordered_hit *hits;    /* [n] */
@@ -73,8 +74,8 @@ typedef struct gx_matcher {
     bool every; /* documents of no list match, too */
     bool all;   /* those match that all lists have; else those of any */
     const gx_mask *mask;
-    const gx_filter *filter;
-    double share; /* about how many of the documents match */
+    const gx_filter *filter; /* beside words, what they have met */
+    double share;            /* about how many of the documents match */
 } gx_matcher;
 
 /* Keep those of docids[n], n <= 64, that match, in their order. Returns how many. */

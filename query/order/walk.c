@@ -10,6 +10,7 @@
 #include "query/order/ordered.h"
 
 #define AT_ONCE 64u
+#define STEPS_AT_ONCE 1024u
 /* Steps of a walk: a document that is tested by its bits, and one that is also tested by a filter, take about as long
  * as this many documents of all matches that are found and looked through. */
 #define STEP_COST 2
@@ -28,7 +29,7 @@ uint32_t gx_matcher_keep(const gx_matcher *m, uint32_t *docids, uint32_t n)
 {
     uint8_t keep[AT_ONCE];
     uint32_t kept = 0;
-    if (m->words) {
+    if (m->words) { /* which are under mask and filter */
         for (uint32_t i = 0; i < n; ++i) {
             const uint32_t docid = docids[i];
             docids[kept] = docid;
@@ -61,7 +62,10 @@ typedef struct walk {
     const gx_sort_level *level;
     const gx_column *c;
     const gx_column_order *order;
-    uint64_t at, n_left; /* steps taken, and steps that may still be taken */
+    uint64_t at, end; /* places that are left: [at, end) */
+    uint64_t n_left;  /* steps that may still be taken */
+    bool several;     /* a document may be at several places, of which the first one counts */
+    bool whole;       /* all matches are at these places */
 } walk;
 
 /* The document of a place, counted from the end that comes first. */
@@ -70,15 +74,30 @@ static uint32_t docid_at(const walk *w, uint64_t at)
     return w->order->docids[w->level->falling ? w->order->n - 1 - at : at];
 }
 
+/* The key of the value at a place. */
 static uint64_t key_at(const walk *w, uint64_t at)
 {
-    return gx_sort_local_key(w->level, w->c, docid_at(w, at));
+    const gx_column_order *o = w->order;
+    if (!w->several)
+        return gx_sort_local_key(w->level, w->c, docid_at(w, at));
+    const uint64_t place = w->level->falling ? o->n - 1 - at : at;
+    if (o->places)
+        return gx_sort_raw_key(w->level, w->c, gx_column_raw(w->c, o->places[place]));
+    uint64_t low = 0, high = o->n_starts - 1; /* the last value that starts at the place or before */
+    while (low < high) {
+        const uint64_t middle = low + (high - low + 1) / 2;
+        if (o->starts[middle] <= place)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return gx_sort_raw_key(w->level, w->c, low);
 }
 
 /* The first place whose key is at least `key`. */
 static uint64_t find_place(const walk *w, uint64_t key)
 {
-    uint64_t low = 0, high = w->order->n;
+    uint64_t low = w->at, high = w->end;
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2;
         if (key_at(w, middle) < key)
@@ -93,15 +112,18 @@ static uint64_t find_place(const walk *w, uint64_t key)
  * docids[AT_ONCE], of which there are *n. false: no places are left. */
 static bool step(walk *w, bool bounded, uint64_t last, uint32_t *docids, uint32_t *n)
 {
-    uint32_t n_read = 0;
-    while (n_read < AT_ONCE && w->at < w->order->n) {
-        if (bounded && key_at(w, w->at) != last)
+    uint32_t n_read = 0, n_steps = 0;
+    while (n_read < AT_ONCE && n_steps < STEPS_AT_ONCE && w->at < w->end) {
+        const uint64_t key = bounded || w->several ? key_at(w, w->at) : 0;
+        if (bounded && key != last)
             break;
-        docids[n_read++] = docid_at(w, w->at++);
+        docids[n_read] = docid_at(w, w->at++);
+        n_read += !w->several || gx_sort_local_key(w->level, w->c, docids[n_read]) == key;
+        ++n_steps;
     }
     *n = n_read ? gx_matcher_keep(w->m, docids, n_read) : 0;
-    w->n_left -= n_read < w->n_left ? n_read : w->n_left;
-    return n_read > 0;
+    w->n_left -= n_steps < w->n_left ? n_steps : w->n_left;
+    return n_steps > 0;
 }
 
 /* Documents that a walk has found. */
@@ -152,35 +174,75 @@ static uint64_t most_steps(const gx_ordering *o, const walk *w)
     const double cost = w->m->filter && !w->m->words ? FILTER_STEP_COST : STEP_COST;
     const double all = w->m->words ? n_docs / 64 + n_docs * share : n_docs / 8 + n_docs * share;
     const double steps = all / cost + FREE_STEPS;
-    return o->k / share <= steps ? (uint64_t)steps : 0;
+    const double expected = o->k / share * (double)(w->end - w->at) / n_docs;
+    return expected <= steps || w->end - w->at <= steps ? (uint64_t)steps : 0;
 }
 
-/* The order of the attribute: the second time that it is wanted, it is made. */
-static const gx_column_order *find_order(const gx_ordered_file *f, gx_column *c)
+/* The order of the attribute: the second query that wants it makes it. */
+static const gx_column_order *find_order(gx_ordering *o, const gx_ordered_file *f, gx_column *c)
 {
     const gx_column_order *order = __atomic_load_n(&c->order, __ATOMIC_ACQUIRE);
-    if (!order && __atomic_fetch_add(&c->n_scans, 1, __ATOMIC_RELAXED) > 0)
+    if (!order && !o->counted && __atomic_fetch_add(&c->n_scans, 1, __ATOMIC_RELAXED) > 0)
         order = gx_column_get_order(f->ix, c);
+    o->counted = true;
     return order;
 }
 
-static bool is_walkable(const gx_ordering *o, const gx_column *c)
+static bool has_all(const gx_column *c, const gx_ordered_file *f)
+{
+    return (!c->starts && !c->present) || c->n_present == f->ix->n_docs;
+}
+
+static bool is_walkable(const gx_ordering *o, const gx_ordered_file *f, const gx_column *c)
 {
     const gx_position *after = o->after;
-    const bool all_present = !c->starts && !c->present;
-    return (!c->starts || c->type == GX_ATTRIBUTE_KEYWORD) && (all_present || !o->sort->levels[0].missing_first) &&
-           !(after && after->values[0].missing);
+    return (has_all(c, f) || !o->sort->levels[0].missing_first) && !(after && after->values[0].missing);
+}
+
+/* A condition on the attribute that all matches meet; NULL: there is none. */
+static const gx_filter_node *find_range(const gx_filter *f, uint32_t column)
+{
+    const gx_filter_node *node = f ? &f->nodes[f->root] : NULL;
+    uint32_t child = node && node->kind == GX_FILTER_AND ? node->first : UINT32_MAX;
+    if (node && node->kind == GX_FILTER_RANGE && node->column == column)
+        return node;
+    for (; child != UINT32_MAX; child = f->nodes[child].next)
+        if (f->nodes[child].kind == GX_FILTER_RANGE && f->nodes[child].column == column)
+            return &f->nodes[child];
+    return NULL;
+}
+
+/* The places where matches may be. */
+static void set_places(walk *w)
+{
+    const gx_column_order *o = w->order;
+    const gx_filter_node *range = w->several ? NULL : find_range(w->m->filter, w->level->column);
+    uint64_t low, high, begin = 0, end = 0;
+    w->end = o->n;
+    w->whole = range || has_all(w->c, w->f);
+    if (!range)
+        return;
+    if (gx_filter_range(w->c, range, &low, &high))
+        gx_column_order_range(w->c, o, low, high, &begin, &end);
+    w->at = w->level->falling ? o->n - end : begin;
+    w->end = w->level->falling ? o->n - begin : end;
 }
 
 gx_status gx_ordered_walk(gx_ordering *o, const gx_ordered_file *f, const gx_matcher *m, bool *done)
 {
     const gx_sort_level *level = &o->sort->levels[0];
     gx_column *c = &f->ix->columns[level->column];
-    const bool all_present = !c->starts && !c->present;
     *done = false;
-    if (!is_walkable(o, c))
+    if (!is_walkable(o, f, c))
         return GX_OK;
-    walk w = {.f = f, .m = m, .level = level, .c = c, .order = find_order(f, c)};
+    walk w = {.f = f,
+              .m = m,
+              .level = level,
+              .c = c,
+              .order = find_order(o, f, c),
+              .several = c->starts && c->type != GX_ATTRIBUTE_KEYWORD};
+    if (w.order)
+        set_places(&w);
     if (!w.order || !(w.n_left = most_steps(o, &w)))
         return GX_OK;
     found x = {0};
@@ -197,7 +259,7 @@ gx_status gx_ordered_walk(gx_ordering *o, const gx_ordered_file *f, const gx_mat
         x.n = 0;
     }
     if (st == GX_OK && (*done || !o->after))
-        *done = find_first(&w, o->k - n_taken, &x, &few) && (!few || all_present);
+        *done = find_first(&w, o->k - n_taken, &x, &few) && (!few || w.whole);
     if (st == GX_OK && *done)
         st = gx_ordered_choose(o, f, x.docids, x.n, 0, false, o->k - n_taken, &n_more);
     if (!*done) /* without memory, what the caller does instead says so */
