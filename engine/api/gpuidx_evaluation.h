@@ -78,12 +78,15 @@ typedef struct gx_replay_options {
     gx_status (*ask)(void *ask_user, uint32_t thread, const gx_replay_question *questions, uint32_t n,
                      struct gx_text *lines, gx_error *err);
     void *ask_user;
+    /* The order of the results (gx_page.sort), which the threads make on the CPU; NULL: by score. A run's scores do
+     * not fall then. GX_EUSAGE with a service, and where answers are not exact. */
+    const char *sort;
 } gx_replay_options;
 #define GX_REPLAY_OPTIONS                                                                                              \
     {                                                                                                                  \
         sizeof(gx_replay_options), NULL, GX_LOG_OPTIONS, GX_QUERY_OPTIONS, GX_QUERY_TEXT, 1, 1, 1, 0, 0, false, NULL,  \
             "gpuidx", false, 0, NULL, NULL, NULL, NULL, NULL, NULL, GX_ARRIVALS_FIXED, NULL, 0, 0, NULL, NULL, false,  \
-            0, NULL, NULL, NULL                                                                                        \
+            0, NULL, NULL, NULL, NULL                                                                                  \
     }
 GX_API void gx_replay_options_init(gx_replay_options *o, size_t size);
 

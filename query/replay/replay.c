@@ -8,6 +8,7 @@
 #include "engine/parallel.h"
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "query/plan/approximate.h"
 #include "query/replay/replay_state.h"
 
 #define BATCH_KEYS ((size_t)4 << 20) /* most results of a batch of more than one query */
@@ -275,7 +276,8 @@ static gx_status check_options(const gx_replay_options *opt, const gx_engine *en
         return gx_fail(err, GX_EUSAGE,
                        "standard input can be read only once: for several runs, a warm-up or "
                        "verifying, write the log to a file first");
-    if (!en != (opt->ask != NULL) || (opt->ask && (opt->service || opt->verify_every || opt->rm3 || opt->query.mask)))
+    if (!en != (opt->ask != NULL) ||
+        (opt->ask && (opt->service || opt->verify_every || opt->rm3 || opt->query.mask || opt->sort)))
         return gx_fail(err, GX_EUSAGE, "a replay has an engine, or asks elsewhere, without what an engine is for");
     if (opt->ask)
         return GX_OK;
@@ -286,6 +288,10 @@ static gx_status check_options(const gx_replay_options *opt, const gx_engine *en
                        opt->service->bound);
     if (opt->other && !opt->query.mask != !opt->other_mask)
         return gx_fail(err, GX_EUSAGE, "of the two engines that are compared only one has a mask");
+    if (opt->sort && (opt->service || gx_engine_is_shard(en)))
+        return gx_fail(err, GX_EUSAGE, "an order by attributes is of one engine that searches all parts");
+    if (opt->sort && !gx_query_options_are_exact(&opt->query))
+        return gx_fail(err, GX_EUSAGE, "an answer that is not exact has no order by attributes");
     return gx_query_options_check(&opt->query, ix, err);
 }
 
@@ -333,6 +339,8 @@ gx_status gx_replay(gx_engine *en, const gx_replay_options *given, gx_replay_rep
         return st;
     gx_replay_pass r = {.opt = opt, .en = en, .ix = en ? gx_engine_index(en) : NULL, .report = out};
     st = check_options(opt, en, r.ix, err);
+    if (st == GX_OK && opt->sort)
+        st = gx_sort_read(&r.sort, r.ix, opt->sort, strlen(opt->sort), err);
     if (st != GX_OK)
         return st;
     st = gx_arrivals_open(&r.arrivals, opt, err);

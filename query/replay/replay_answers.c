@@ -96,7 +96,10 @@ bool gx_replay_search(gx_replay_worker *w, gx_session *session, gx_hits *hits, u
         const size_t at = (size_t)i * w->r->max_k;
         hits[i] = (gx_hits){keys + at, 0, highs ? highs + at : NULL};
     }
-    const gx_status st = gx_session_run(session, w->plans, w->n, hits, &err);
+    const gx_sort *sort = &w->r->sort;
+    gx_status st = sort->n ? GX_OK : gx_session_run(session, w->plans, w->n, hits, &err);
+    for (uint32_t i = 0; i < w->n && sort->n && st == GX_OK; ++i)
+        st = gx_session_run_ordered(session, &w->plans[i], sort, NULL, w->plans[i].k, &hits[i], &err);
     if (st != GX_OK)
         return gx_replay_fail(w->r, st, &err);
     gx_replay_say(w->r, err.text);

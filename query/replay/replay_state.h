@@ -15,6 +15,7 @@
 #include "engine/clock.h"
 #include "query/engine/session.h"
 #include "query/log/log_memory.h"
+#include "query/order/ordered.h"
 #include "query/replay/arrivals.h"
 #include "query/replay/replay.h"
 #include "query/replay/run_file.h"
@@ -35,6 +36,7 @@ typedef struct gx_replay_pass {
     const gx_index *ix;
     gx_replay_report *report;
     uint32_t batch, max_k;
+    gx_sort sort; /* of no levels: results come by score */
     gx_run *run; /* NULL: no run is written */
 
     gx_replay_kind kind;

@@ -482,3 +482,17 @@ assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", o["date"])
 assert o["host"]["name"] and o["host"]["processors"] >= 1 and o["host"]["cpu"]
 END
 }
+
+@test "a replay orders results by attributes as query does" {
+    for i in 1 2 3 4 5 6 7 8 9; do
+        printf '{"id":"p%d","text":"shop word%d","price":%d}\n' $i $((i % 3)) $((i * 7 % 5))
+    done >shop.jsonl
+    "$GPUIDX" build -q -o shop.gx shop.jsonl --attr price:int
+    printf 'a\tshop\nb\tword1\nc\tnowhere\nd\tword1 word2\n' >log
+    for flags in '--sort=price' '--sort=price:desc -k 2' '--sort=price --op=and-or -k 3'; do
+        "$GPUIDX" query -q --engine=cpu -f trec $flags shop.gx <log >want
+        "$GPUIDX" replay -q --engine=cpu $flags --verify --threads=2 --run=- shop.gx log 2>/dev/null | grep Q0 | cmp - want
+    done
+    "$GPUIDX" replay -q --engine=cpu --sort=prise shop.gx log 2>err && false
+    grep -q "did you mean price" err
+}

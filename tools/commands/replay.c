@@ -268,6 +268,7 @@ static int open_all(opened *o, const cli_args *a, const gx_engine_options *engin
         code = cli_rm3(&o->rm3, a, o->ix);
     if (o->rm3.fb_docs)
         opt->rm3 = &o->rm3;
+    opt->sort = cli_text(a, "sort");
     if (!code)
         code = cli_precompute_pair_thresholds(o->en, a, &opt->query);
     if (!code && hybrid_is_asked(a))
@@ -406,6 +407,8 @@ static const cli_flag flags[] = {
     CLI_SEARCH_FLAGS,
     CLI_ID_FILES_FLAG,
     CLI_RM3_FLAG,
+    {"sort", 0, CLI_LIST, "NAME,...", NULL,
+     "order each query's results by the values of attributes, not by score, as `gpuidx help query` says; on the CPU"},
     CLI_PAIR_THRESHOLDS_FLAG,
     CLI_HYBRID_FLAGS,
     {NULL},
