@@ -65,13 +65,21 @@ typedef struct walk {
     uint64_t at, end; /* places that are left: [at, end) */
     uint64_t n_left;  /* steps that may still be taken */
     bool several;     /* a document may be at several places, of which the first one counts */
-    bool whole;       /* all matches are at these places */
+    bool by_docid;    /* of equal values documents come by rising docid, and no more are read than are wanted */
+    uint64_t group, group_end; /* with by_docid: the places [group, group_end) of one value, of which `at` is one */
+    bool whole;                /* all matches are at these places */
 } walk;
 
 /* The document of a place, counted from the end that comes first. */
 static uint32_t docid_at(const walk *w, uint64_t at)
 {
     return w->order->docids[w->level->falling ? w->order->n - 1 - at : at];
+}
+
+/* The same in the group that the place is in, whose docids rise. */
+static uint32_t docid_in_group(const walk *w, uint64_t at)
+{
+    return w->order->docids[w->level->falling ? w->order->n - w->group_end + (at - w->group) : at];
 }
 
 /* The key of the value at a place. */
@@ -108,6 +116,42 @@ static uint64_t find_place(const walk *w, uint64_t key)
     return low;
 }
 
+/* The place `at` is the first one of a group: find its end, by steps that double. */
+static void find_group(walk *w)
+{
+    const uint64_t key = key_at(w, w->at);
+    uint64_t low = w->at, step = 1;
+    while (w->end - low > step && key_at(w, low + step) == key) {
+        low += step;
+        step *= 2;
+    }
+    uint64_t high = w->end - low > step ? low + step : w->end; /* the end is in (low, high] */
+    while (high - low > 1) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (key_at(w, middle) == key)
+            low = middle;
+        else
+            high = middle;
+    }
+    w->group = w->at;
+    w->group_end = high;
+}
+
+/* Pass the documents of the group at `at` that do not come behind the place of a cursor. */
+static void pass_group(walk *w, uint64_t docid)
+{
+    find_group(w);
+    uint64_t low = w->group, high = w->group_end;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (gx_ordered_docid(w->f, docid_in_group(w, middle)) < docid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    w->at = low;
+}
+
 /* Take the next places, as far as their keys are `last` (bounded: else any): the documents that match go to
  * docids[AT_ONCE], of which there are *n. false: no places are left. */
 static bool step(walk *w, bool bounded, uint64_t last, uint32_t *docids, uint32_t *n)
@@ -117,7 +161,10 @@ static bool step(walk *w, bool bounded, uint64_t last, uint32_t *docids, uint32_
         const uint64_t key = bounded || w->several ? key_at(w, w->at) : 0;
         if (bounded && key != last)
             break;
-        docids[n_read] = docid_at(w, w->at++);
+        if (w->by_docid && w->at >= w->group_end)
+            find_group(w);
+        docids[n_read] = w->by_docid ? docid_in_group(w, w->at) : docid_at(w, w->at);
+        ++w->at;
         n_read += !w->several || gx_sort_local_key(w->level, w->c, docids[n_read]) == key;
         ++n_steps;
     }
@@ -161,7 +208,7 @@ static bool find_first(walk *w, size_t wanted, found *x, bool *few)
         if (!add(x, docids, n) || !w->n_left)
             return false;
     }
-    if (*few || wanted == 0)
+    if (*few || wanted == 0 || w->by_docid)
         return true;
     const uint64_t last = gx_sort_local_key(w->level, w->c, x->docids[wanted - 1]);
     return key_at(w, w->at - 1) != last || find_equal(w, last, x);
@@ -240,7 +287,8 @@ gx_status gx_ordered_walk(gx_ordering *o, const gx_ordered_file *f, const gx_mat
               .level = level,
               .c = c,
               .order = find_order(o, f, c),
-              .several = c->starts && c->type != GX_ATTRIBUTE_KEYWORD};
+              .several = c->starts && c->type != GX_ATTRIBUTE_KEYWORD,
+              .by_docid = !o->scored && o->sort->n == 1};
     if (w.order)
         set_places(&w);
     if (!w.order || !(w.n_left = most_steps(o, &w)))
@@ -253,7 +301,9 @@ gx_status gx_ordered_walk(gx_ordering *o, const gx_ordered_file *f, const gx_mat
     if (o->after) {
         const uint64_t key = gx_sort_key_of_value(f->ix, level, &o->after->values[0]);
         w.at = find_place(&w, key);
-        *done = find_equal(&w, key, &x);
+        if (w.by_docid && w.at < w.end && key_at(&w, w.at) == key)
+            pass_group(&w, o->after->docid);
+        *done = w.by_docid || find_equal(&w, key, &x);
         if (*done)
             st = gx_ordered_choose(o, f, x.docids, x.n, 1, true, o->k, &n_taken);
         x.n = 0;
