@@ -226,6 +226,34 @@ class Elastic(unittest.TestCase):
         a = self.server.get('/docs/_explain/d01')
         self.assertEqual((a.status, a.headers['X-Elastic-Product']), (404, 'Elasticsearch'))
 
+    def test_figures_are_those_of_the_documents(self):
+        for q in [{'match_all': {}}, {'match': {'text': 'terms'}}, {'term': {'kind': 'odd'}},
+                  {'match': {'text': 'zebra'}},
+                  {'bool': {'must': {'match': {'text': 'terms'}}, 'filter': {'range': {'year': {'gt': 2006}}}}}]:
+            metrics = ['min', 'max', 'sum', 'avg', 'stats', 'value_count', 'cardinality']
+            aggs = {m: {m: {'field': 'year'}} for m in metrics}
+            aggs['kinds'] = {'cardinality': {'field': 'kind'}}
+            aggs['p'] = {'percentiles': {'field': 'year', 'percents': [0, 50, 99.5, 100]}}
+            aggs['usual'] = {'percentiles': {'field': 'year'}}
+            aggs['terms'] = {'terms': {'field': 'kind'}}
+            a = self.search({'query': q, 'size': 100, 'aggs': aggs})
+            by_id = {d['id']: d for d in DOCUMENTS}
+            found = [by_id[i] for i in ids(a)]
+            years = sorted(d['year'] for d in found)
+            got = a['aggregations']
+            n = len(years)
+            want = {'min': years[0] if n else None, 'max': years[-1] if n else None, 'sum': sum(years),
+                    'avg': sum(years) / n if n else None, 'value_count': n, 'cardinality': len(set(years))}
+            self.assertEqual({m: got[m]['value'] for m in want}, want, q)
+            self.assertEqual(got['stats'], {'count': n, **{m: want[m] for m in ['min', 'max', 'avg', 'sum']}})
+            self.assertEqual(got['kinds'], {'value': len({d['kind'] for d in found})})
+            self.assertEqual(sum(b['doc_count'] for b in got['terms']['buckets']), n)
+            self.assertEqual(list(got['p']['values']), ['0.0', '50.0', '99.5', '100.0'])
+            self.assertEqual(list(got['usual']['values']), ['1.0', '5.0', '25.0', '50.0', '75.0', '95.0', '99.0'])
+            rank = lambda p: max(0, -(-int(p * n * 10) // 1000) - 1)
+            self.assertEqual([got['p']['values'][k] for k in got['p']['values']],
+                             [years[rank(p)] if n else None for p in [0, 50, 99.5, 100]], q)
+
     def test_what_is_not_there_is_refused_by_name_and_place(self):
         for body, at, words in [  # `at`: what stands at the place of the fault
             ({'query': {'match_phrase': {'text': 'a b'}}}, '{"text"', 'match_phrase'),
@@ -242,7 +270,9 @@ class Elastic(unittest.TestCase):
             ({'query': {'bool': {'filter': [{'term': {'year': {'value': 'x'}}}]}}}, '"x"', 'whole number'),
             ({'_source': ['month']}, '"month"', 'month'),
             ({'query': {'bool': {'filter': {'match': {'text': 'x'}}}}}, '"x"', 'match'),
-            ({'aggs': {'a': {'avg': {'field': 'year'}}}}, '{"field"', 'avg'),
+            ({'aggs': {'a': {'weighted_avg': {'field': 'year'}}}}, '{"field"', 'weighted_avg'),
+            ({'aggs': {'a': {'sum': {'field': 'kind'}}}}, '{"field"', 'kind'),
+            ({'aggs': {'a': {'percentiles': {'field': 'year', 'percents': [101]}}}}, '{"field"', '0 to 100'),
             ({'aggs': {'a': {'terms': {'field': 'x'}}}}, '{"field"', 'x'),
             ({'query': {'bool': {'should': [], 'minimum_should_match': '75%'}}}, '"75%"', '0 and 1'),
             ({'query': {'match': {'text': 'x'}, 'term': {}}}, '{"match"', 'one'), ({'from': -1}, '-1', '-1'),

@@ -63,14 +63,27 @@ gx_status highlight_write(gx_text *t, const gx_index *ix, uint64_t docid, gx_hig
 
 /* ---- aggregations ---- */
 
-typedef enum agg_kind { AGG_TERMS, AGG_HISTOGRAM, AGG_DATES } agg_kind;
+typedef enum agg_kind {
+    AGG_TERMS,
+    AGG_HISTOGRAM,
+    AGG_DATES,
+    AGG_MIN,
+    AGG_MAX,
+    AGG_SUM,
+    AGG_AVG,
+    AGG_STATS,
+    AGG_COUNT,
+    AGG_DISTINCT,
+    AGG_PERCENTILES
+} agg_kind;
 typedef struct agg {
     const char *name; /* of the reply */
     agg_kind kind;
     bool typed_dates; /* the attribute is a date */
     bool keep_empty;  /* buckets without a document, between others */
     uint64_t min_count;
-    gx_facet facet;
+    gx_facet facet; /* its sums are NULL, of one that has n_sums: */
+    gx_sum sum;
 } agg;
 
 enum { MAX_AGGS = 32 };

@@ -1,4 +1,5 @@
-/* elastic_aggs.c: terms, histogram and date_histogram become facets, and facets buckets. */
+/* elastic_aggs.c: terms, histogram and date_histogram become facets, and facets buckets; min, max, sum, avg, stats,
+ * value_count, cardinality and percentiles become figures of all matches. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,9 +127,66 @@ static bool read_kind(reader *r, agg_kind kind, const json_t *value, const aggs 
     return true;
 }
 
+static bool read_percent(reader *r, const json_t *value, void *to)
+{
+    gx_sum *s = &((agg *)to)->sum;
+    if (s->n_percentiles == GX_MAX_PERCENTILES)
+        return reader_fail(r, "there are at most %u percentiles", GX_MAX_PERCENTILES);
+    return reader_number(r, value, &s->percentiles[s->n_percentiles++]);
+}
+
+static bool read_percents(reader *r, const json_t *value, void *to)
+{
+    ((agg *)to)->sum.n_percentiles = 0;
+    return reader_array(r, value, read_percent, to) &&
+           (json_array_size(value) || reader_fail(r, "there is no percentile in it"));
+}
+
+/* A figure of all matches. */
+static bool read_metric(reader *r, agg_kind kind, const json_t *value, const aggs *all, agg *a)
+{
+    static const member members[] = {{"field", read_field}, {"percents", read_percents}};
+    static const uint32_t figures[] = {
+        GX_FIGURE_MIN, GX_FIGURE_MAX, GX_FIGURE_SUM, GX_FIGURE_AVERAGE, 0, GX_FIGURE_MIN, GX_FIGURE_DISTINCT, 0};
+    static const double percents[] = {1, 5, 25, 50, 75, 95, 99};
+    gx_attribute_info info;
+    gx_error err = {0};
+    a->kind = kind;
+    a->facet = (gx_facet)GX_FACET;
+    a->sum = (gx_sum)GX_SUM;
+    if (kind == AGG_PERCENTILES) {
+        memcpy(a->sum.percentiles, percents, sizeof percents);
+        a->sum.n_percentiles = sizeof percents / sizeof *percents;
+    }
+    if (!reader_object(r, value, members, kind == AGG_PERCENTILES ? 2 : 1, a))
+        return false;
+    if (!a->facet.name)
+        return reader_fail(r, "'field' is missing");
+    if (elastic_attribute(all->ix, a->facet.name, &info) == UINT32_MAX)
+        return reader_fail(r, "the index has no attribute '%.60s'", a->facet.name);
+    a->typed_dates = info.type == GX_ATTRIBUTE_DATE;
+    const bool numeric = info.type == GX_ATTRIBUTE_INT || info.type == GX_ATTRIBUTE_FLOAT || a->typed_dates;
+    if (!numeric && kind == AGG_DISTINCT) {
+        a->facet.n = 0; /* all its values, which are counted */
+        return gx_facets_check(all->ix, &a->facet, 1, &err) == GX_OK || reader_fail(r, "%s", err.text);
+    }
+    a->sum.name = a->facet.name;
+    a->sum.name_len = a->facet.name_len;
+    a->sum.figures = figures[kind - AGG_MIN];
+    a->facet.name = NULL;
+    a->facet.name_len = 0;
+    a->facet.grouping = GX_FACET_ALL;
+    a->facet.sums = &a->sum;
+    a->facet.n_sums = 1;
+    const gx_status st = gx_facets_check(all->ix, &a->facet, 1, &err);
+    a->facet.sums = NULL; /* the aggregation may move */
+    return st == GX_OK || reader_fail(r, "%s", err.text);
+}
+
 static bool read_agg(reader *r, const char *name, const json_t *value, aggs *all)
 {
-    static const char kinds[] = "terms|histogram|date_histogram";
+    static const char kinds[] =
+        "terms|histogram|date_histogram|min|max|sum|avg|stats|value_count|cardinality|percentiles";
     if (all->n == MAX_AGGS)
         return reader_fail(r, "there are at most %d aggregations", MAX_AGGS);
     agg *a = &all->all[all->n++];
@@ -148,7 +206,7 @@ static bool read_agg(reader *r, const char *name, const json_t *value, aggs *all
         if (known)
             return reader_fail(r, "an aggregation has one kind");
         known = true;
-        if (!read_kind(r, (agg_kind)i, json_object_iter_value(iter), all, a))
+        if (!(i < AGG_MIN ? read_kind : read_metric)(r, (agg_kind)i, json_object_iter_value(iter), all, a))
             return false;
         reader_leave(r);
     }
@@ -263,12 +321,86 @@ static void put_terms(gx_text *t, const agg *a, const gx_facet_answer *f)
                        (unsigned long long)(f->n_present > shown ? f->n_present - shown : 0));
 }
 
+/* A value as a number: of a date, milliseconds. */
+static void put_value(gx_text *t, const agg *a, const gx_figures *f, const gx_value *v)
+{
+    if (f->n == 0)
+        gx_text_add_string(t, "null");
+    else if (f->type == GX_ATTRIBUTE_FLOAT)
+        gx_text_add_format(t, "%.17g", v->real);
+    else
+        gx_text_add_format(t, "%lld", (long long)v->number * (a->typed_dates ? 1000 : 1));
+}
+
+static void put_double(gx_text *t, const gx_figures *f, double x, bool needs_values)
+{
+    if (!isfinite(x) || (needs_values && f->n == 0))
+        gx_text_add_string(t, "null");
+    else
+        gx_text_add_format(t, "%.17g", x);
+}
+
+static void put_stats(gx_text *t, const agg *a, const gx_figures *f)
+{
+    gx_text_add_format(t, "{\"count\":%llu,\"min\":", (unsigned long long)f->n);
+    put_value(t, a, f, &f->least);
+    gx_text_add_string(t, ",\"max\":");
+    put_value(t, a, f, &f->greatest);
+    gx_text_add_string(t, ",\"avg\":");
+    put_double(t, f, f->average * (a->typed_dates ? 1000 : 1), true);
+    gx_text_add_string(t, ",\"sum\":");
+    put_double(t, f, a->typed_dates ? INFINITY : f->sum, false); /* dates have none */
+    gx_text_add_string(t, "}");
+}
+
+static void put_percentiles(gx_text *t, const agg *a, const gx_figures *f)
+{
+    gx_text_add_string(t, "{\"values\":{");
+    for (uint32_t i = 0; i < f->n_percentiles; ++i) {
+        char name[32];
+        snprintf(name, sizeof name, "%.10g", f->asked[i]);
+        gx_text_add_format(t, "%s\"%s%s\":", i ? "," : "", name, strchr(name, '.') ? "" : ".0");
+        put_value(t, a, f, &f->percentiles[i]);
+    }
+    gx_text_add_string(t, "}}");
+}
+
+static void put_metric(gx_text *t, const agg *a, const gx_facet_answer *answer)
+{
+    const gx_figures *f = a->facet.n_sums ? gx_facet_figures(answer, 0, 0) : NULL;
+    static const gx_figures none = {.type = GX_ATTRIBUTE_INT};
+    if (a->kind == AGG_DISTINCT && !a->facet.n_sums) {
+        gx_text_add_format(t, "{\"value\":%u}", answer->n);
+        return;
+    }
+    f = f ? f : &none;
+    if (a->kind == AGG_STATS || a->kind == AGG_PERCENTILES) {
+        (a->kind == AGG_STATS ? put_stats : put_percentiles)(t, a, f);
+        return;
+    }
+    gx_text_add_string(t, "{\"value\":");
+    if (a->kind == AGG_MIN || a->kind == AGG_MAX)
+        put_value(t, a, f, a->kind == AGG_MIN ? &f->least : &f->greatest);
+    else if (a->kind == AGG_AVG)
+        put_double(t, f, f->average * (a->typed_dates ? 1000 : 1), true);
+    else if (a->kind == AGG_SUM)
+        put_double(t, f, f->sum, false);
+    else
+        gx_text_add_number(t, a->kind == AGG_COUNT ? f->n : f->distinct);
+    gx_text_add_string(t, "}");
+}
+
 bool aggs_write(gx_text *t, const aggs *a, const gx_facets *facets)
 {
     for (uint32_t i = 0; i < a->n; ++i) {
         const gx_facet_answer *f = gx_facets_get(facets, i);
         gx_text_add_string(t, i ? "," : ",\"aggregations\":{");
         gx_text_add_json(t, a->all[i].name, strlen(a->all[i].name));
+        if (a->all[i].kind >= AGG_MIN) {
+            gx_text_add_string(t, ":");
+            put_metric(t, &a->all[i], f);
+            continue;
+        }
         gx_text_add_string(t, ":{\"buckets\":[");
         if (a->all[i].kind == AGG_TERMS)
             put_terms(t, &a->all[i], f);

@@ -339,11 +339,15 @@ static bool open_filter(reader *r, exchange *x, const dsl_query *q, plan *p)
 
 static bool set_facets(exchange *x, const aggs *a, plan *p)
 {
-    gx_facet *facets = a->n ? malloc(a->n * sizeof *facets) : NULL;
+    gx_facet *facets = a->n ? malloc(a->n * (sizeof *facets + sizeof(gx_sum))) : NULL;
+    gx_sum *sums = (gx_sum *)(facets + a->n); /* in one allocation, since the aggregations may move */
     if (a->n && !facets)
         return fault_set(&x->fault, 503, "no memory for the request");
-    for (uint32_t i = 0; i < a->n; ++i)
+    for (uint32_t i = 0; i < a->n; ++i) {
         facets[i] = a->all[i].facet;
+        sums[i] = a->all[i].sum;
+        facets[i].sums = facets[i].n_sums ? &sums[i] : NULL;
+    }
     p->facets = facets;
     p->n_facets = a->n;
     return true;
