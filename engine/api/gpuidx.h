@@ -714,6 +714,26 @@ typedef enum gx_algorithm {
 
 #define GX_MAX_TERMS 1024u /* most different terms of one query */
 
+/* A number of each document that is part of its score, as pagerank is, whatever the query: Ding et al.'s global score.
+ * Let x be the document's value of an attribute of type int or float, of several the greatest. The form says what it
+ * adds, times `weight`:
+ *
+ *   GX_PRIOR_LOG     ln(1 + x)
+ *   GX_PRIOR_SAT     x / (x + half)
+ *   GX_PRIOR_LINEAR  x
+ *
+ * No value and one below 0 add nothing. What is added is computed in double precision and rounded to a whole number of
+ * the units 2^-e of the query's scores (gx_results), half to even, of at most 2^52 units. So the score is an integer
+ * below 2^53 times 2^-e, and the same on every engine, in every batch and for any number of segments. */
+typedef enum gx_prior_form { GX_PRIOR_LOG, GX_PRIOR_SAT, GX_PRIOR_LINEAR } gx_prior_form;
+#define GX_PRIOR_NAME_BYTES 72u
+typedef struct gx_prior {
+    char name[GX_PRIOR_NAME_BYTES]; /* of the attribute; NUL-terminated */
+    gx_prior_form form;
+    double weight; /* above 0; 0: there is no prior */
+    double half;   /* of GX_PRIOR_SAT: the value that adds half the weight; above 0 */
+} gx_prior;
+
 typedef struct gx_query_options {
     size_t size;
     gx_op op;
@@ -754,11 +774,15 @@ typedef struct gx_query_options {
      * same on a GPU, for AND and AND-then-OR, with prune = false, GX_ALGORITHM_PMF or GX_ALGORITHM_TAAT, and where
      * map_memory does not suffice for the tables of GX_ALGORITHM_BLOCK_MAX, which searches here. */
     uint64_t block_budget;
+    /* A prior is taken by gx_search and gx_explain; what else takes options refuses it or, as counting does, has no use
+     * for it. The search finds more than k documents by the query alone, until no other one can be among the best k,
+     * which it knows by the greatest value of the attribute. approximate and block_budget are refused beside it. */
+    gx_prior prior;
 } gx_query_options;
 #define GX_QUERY_OPTIONS                                                                                               \
     {                                                                                                                  \
         sizeof(gx_query_options), GX_OP_OR, 10, GX_BM25, NAN, NAN, true, false, NULL, NULL, 0, GX_ALGORITHM_AUTO, 0,   \
-            NULL, 0, 0                                                                                                 \
+            NULL, 0, 0, { "", GX_PRIOR_LOG, 0, 1 }                                                                     \
     }
 GX_API void gx_query_options_init(gx_query_options *o, size_t size);
 

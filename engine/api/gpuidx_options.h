@@ -59,7 +59,7 @@ GX_API gx_status gx_search_setup_set(gx_search_setup *s, const char *name, size_
  * name the option. */
 GX_API gx_status gx_search_setup_read(gx_search_setup *s, const char *text, gx_error *err);
 
-#define GX_OPTION_VALUE_BYTES 128u
+#define GX_OPTION_VALUE_BYTES 192u
 /* Write the value of an option of the table to text[GX_OPTION_VALUE_BYTES], ending with 0, as it is read. */
 GX_API void gx_search_setup_get(const gx_search_setup *s, const gx_search_option *option, char *text);
 

@@ -178,6 +178,19 @@ GX_API gx_status gx_approximate_read(gx_query_options *o, const char *text, gx_e
  * approximate is set, "0" where answers are exact, else those that are set. o is full-sized. */
 GX_API void gx_approximate_write(const gx_query_options *o, char *text);
 
+/* ---- a number of each document in its score ---- */
+
+/* Read a prior from a text such as "pagerank:w=0.3" or "pagerank:w=0.3,form=sat,half=10": the attribute's name, and
+ * behind a colon, with commas between, w=X (above 0; 1), form=log, sat or linear (log), half=X (above 0; 1).
+ * GX_EUSAGE. */
+GX_API gx_status gx_prior_read(gx_prior *out, const char *text, gx_error *err);
+/* Whether a search of the index takes it. GX_EUSAGE: there is no such attribute, with the nearest one; it is of another
+ * type than int and float; the weight, half or form is none. */
+GX_API gx_status gx_prior_check(const gx_prior *prior, const gx_index *ix, gx_error *err);
+#define GX_PRIOR_BYTES 192u
+/* Write to text[GX_PRIOR_BYTES], ending with 0, what gx_prior_read reads; "off" where there is none. */
+GX_API void gx_prior_write(const gx_prior *prior, char *text);
+
 /* ---- snippets: the part of a document's text that best shows why it was found ---- */
 
 /* A highlighter holds the terms of one query, each with a weight, which is greater for rarer
@@ -243,7 +256,11 @@ typedef struct gx_explanation {
     uint32_t n_terms;
     gx_explain_term *terms; /* [n_terms], by rising df */
     uint32_t sum;           /* of the impacts */
-    float score;            /* sum * 2^-exponent: what gx_search returns */
+    float score;            /* (sum + prior_impact) * 2^-exponent: what gx_search returns */
+    gx_prior prior;         /* weight 0: there is none */
+    bool has_prior;         /* the document has a value of it, */
+    double prior_value;     /* this one, */
+    uint64_t prior_impact;  /* which adds this, in fixed point */
 } gx_explanation;
 
 /* Explain the score of a document for a query. docid < n_docs. The function does not test

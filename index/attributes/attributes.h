@@ -30,6 +30,7 @@ typedef struct gx_column {
     struct gx_column_order *order;    /* atomic; NULL until needed (attribute_order.h) */
     struct gx_attribute_rows *rows;   /* atomic; of all columns, at the first; NULL until needed (attribute_rows.h) */
     uint32_t n_scans;                 /* atomic: evaluations that read all values for want of the order */
+    uint64_t greatest;                /* atomic; of numbers, what prior.c notes of them; 0 until needed */
     uint32_t exponents;               /* atomic; of floats, what figures.c notes of them; 0 until needed */
     uint32_t bound;                   /* atomic; of values of 2 bytes, one more than the greatest; 0 until needed */
 } gx_column;

@@ -24,7 +24,23 @@ static void put_explanation(gx_text *t, const gx_explanation *e)
         gx_text_add_score(t, ldexp(term->impact, -e->exponent));
         gx_text_add_string(t, "}");
     }
-    gx_text_add_string(t, "]}");
+    gx_text_add_string(t, "]");
+    if (e->prior.weight != 0) {
+        char text[GX_PRIOR_BYTES];
+        const gx_value x = {.real = e->prior_value};
+        gx_prior_write(&e->prior, text);
+        gx_text_add_string(t, ",\"prior\":{\"text\":");
+        gx_text_add_json(t, text, strlen(text));
+        gx_text_add_string(t, ",\"value\":");
+        if (e->has_prior)
+            gx_text_add_value(t, GX_ATTRIBUTE_FLOAT, &x);
+        else
+            gx_text_add_string(t, "null");
+        gx_text_add_format(t, ",\"impact\":%llu,\"score\":", (unsigned long long)e->prior_impact);
+        gx_text_add_score(t, ldexp((double)e->prior_impact, -e->exponent));
+        gx_text_add_string(t, "}");
+    }
+    gx_text_add_string(t, "}");
 }
 
 /* A bound of a group; a float as a filter reads it. */

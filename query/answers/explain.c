@@ -8,6 +8,7 @@
 #include "engine/status.h"
 #include "index/read/collection.h"
 #include "query/plan/boolean.h"
+#include "query/plan/prior.h"
 
 /* The tf of docid in the list, 0 if it is not there. */
 static uint32_t find_tf(const gx_list *list, uint32_t docid)
@@ -76,8 +77,13 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *gi
         gx_sized_read(&opt, sizeof opt, options, GX_SIZE_THROUGH(gx_query_options, mask), "gx_query_options", err);
     if (st == GX_OK)
         st = gx_sized_read(&query, sizeof query, given, GX_SIZE_THROUGH(gx_query, n_terms), "gx_query", err);
+    const gx_prior prior = opt.prior;
+    uint32_t column = 0;
+    opt.prior.weight = 0;
     if (st == GX_OK)
         st = gx_query_options_check(&opt, ix, err);
+    if (st == GX_OK && prior.weight != 0)
+        st = gx_prior_find(&column, &prior, ix, err);
     if (st != GX_OK)
         return st;
     const gx_preset_info *preset = gx_preset_get(opt.preset);
@@ -118,7 +124,10 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *gi
         explain_term(&e.terms[i], ix->parts ? whole.terms[i].w : plan.terms[i].w, plan.norm, &e, preset);
         e.sum += e.terms[i].impact;
     }
-    e.score = ldexpf((float)e.sum, -e.exponent);
+    e.prior = prior;
+    if (prior.weight != 0 && (e.has_prior = gx_prior_value(ix, column, docid, &e.prior_value)))
+        e.prior_impact = gx_prior_units(&prior, e.prior_value, e.exponent);
+    e.score = (float)ldexp((double)(e.sum + e.prior_impact), -e.exponent);
     gx_plan_free(&plan);
     gx_query_plan_free(&whole);
     if (st == GX_OK)

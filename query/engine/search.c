@@ -155,7 +155,11 @@ gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx
             err, GX_EUSAGE,
             "%s has more than 2^32 - 2 documents: gx_results.docids64 takes their docids, and docids is NULL",
             s->en->ix->path);
-    if ((st = check_queries(queries, n, err)) != GX_OK || (st = gx_query_options_check(&opt, s->en->ix, err)) != GX_OK)
+    if ((st = check_queries(queries, n, err)) != GX_OK)
+        return st;
+    if (opt.prior.weight != 0)
+        return gx_search_by_prior(s, queries, n, &opt, &out, err);
+    if ((st = gx_query_options_check(&opt, s->en->ix, err)) != GX_OK)
         return st;
 
     const gx_query_options asked = opt;
@@ -178,6 +182,7 @@ gx_status gx_session_plan(gx_session *s, const gx_query *queries, uint32_t n, co
 {
     gx_query_options opt = *asked;
     time_limit limit;
+    opt.prior.weight = 0; /* what matches does not depend on it */
     gx_status st = check_queries(queries, n, err);
     if (st != GX_OK || (st = gx_query_options_check(&opt, s->en->ix, err)) != GX_OK)
         return st;

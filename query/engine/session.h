@@ -76,6 +76,10 @@ struct gx_candidate;
 gx_status gx_session_add_scores_of(gx_session *s, const gx_plan *plan, struct gx_candidate *documents, size_t n,
                                    gx_error *err);
 
+/* gx_search of checked queries whose options have a prior (prior.c); opt and out are full-sized. */
+gx_status gx_search_by_prior(gx_session *s, const gx_query *queries, uint32_t n, const gx_query_options *opt,
+                             const gx_results *out, gx_error *err);
+
 /* gx_executor.add_scores of the session's engine. */
 void gx_session_add_scores(gx_session *s, const gx_plan *rest, const uint32_t *docids, uint32_t *scores, uint32_t n);
 

@@ -32,6 +32,7 @@ typedef enum option_id {
     PRUNE,
     ALGORITHM,
     APPROXIMATE,
+    PRIOR,
     N_OPTIONS
 } option_id;
 
@@ -53,6 +54,8 @@ static const gx_search_option options[N_OPTIONS] = {
                    "how the results are found; they are always the same"},
     [APPROXIMATE] = {"approximate", GX_OPTION_TEXT, NULL, 0, 0,
                      "give up exactness for speed: terms:X and blocks:N with a comma between; 0: exact"},
+    [PRIOR] = {"prior", GX_OPTION_TEXT, NULL, 0, 0,
+               "add a number of each document to its score: NAME:w=X,form=F, F log, sat or linear; or off"},
 };
 
 const gx_search_option *gx_search_options(size_t *n)
@@ -193,6 +196,11 @@ static gx_status assign(gx_search_setup *s, option_id id, const value *v, gx_err
         break;
     case APPROXIMATE:
         return gx_approximate_read(o, v->text, err);
+    case PRIOR:
+        if (strcmp(v->text, "off") != 0)
+            return gx_prior_read(&o->prior, v->text, err);
+        o->prior.weight = 0;
+        break;
     case N_OPTIONS:
         break;
     }
@@ -317,6 +325,9 @@ void gx_search_setup_get(const gx_search_setup *s, const gx_search_option *optio
         break;
     case APPROXIMATE:
         gx_approximate_write(o, text);
+        break;
+    case PRIOR:
+        gx_prior_write(&o->prior, text);
         break;
     case N_OPTIONS:
         break;

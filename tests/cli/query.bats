@@ -379,6 +379,39 @@ assert [(g["value"], g["from"], g["to"], g["count"]) for g in price["groups"]] =
     [ "$(ids --filter 'price:[0.25 TO 1.875}' years.gx word)" = 'y1 y4 ' ]
 }
 
+@test "--prior adds a number of each document to its score, which --explain shows" {
+    build_years
+    ask query -q --engine=cpu -k 2 --prior=price:w=100,form=linear --explain years.gx word
+    exits 0
+    says 'prior price: x = 3.5, 100 * x = '
+    ask query -q --engine=cpu -k 1 --prior=year:w=2,form=sat,half=10 --explain -f jsonl years.gx word
+    exits 0
+    says '"prior":{"text":"year:w=2,form=sat,half=10","value":2003,'
+    [ "$(ids --prior=price:w=1 years.gx word)" = 'y3 y2 y1 none ' ]
+    while IFS='|' read -r prior why; do
+        ask query --engine=cpu --prior="$prior" years.gx word
+        exits 2
+        complains "$why"
+    done <<'END'
+prise|prior: the index has no attribute 'prise'; did you mean price?
+cat:w=1|prior: cat is of type keyword; a prior is of an int or a float
+price:w=0|'w=0' is no number above 0
+price:w=nan|'w=nan' is no number above 0
+price:w=-1|'w=-1' is no number above 0
+price:form=cube|'form=cube' is none of form=log, sat, linear
+price:half=0|'half=0' is no number above 0
+price:x=1|'x=1' is none of w=, form=, half=
+price:|'' is none of w=, form=, half=
+:w=1|begins with no name
+END
+    ask query --engine=cpu --prior=price --sort=year years.gx word
+    exits 2
+    complains 'a prior is for searches by score'
+    ask query --engine=cpu --prior=price --approximate=0.5 years.gx word
+    exits 2
+    complains 'leave out approximate'
+}
+
 @test "--sums and figures of facets are of all matches" {
     build_years
     printf '{"id":"y4","text":"word","year":2003,"cat":"c 3","price":0.1}\n{"id":"y5","text":"other","year":2003}\n' \

@@ -97,6 +97,35 @@ exit 0
 END
 }
 
+@test ".prior adds a number of each document to its score" {
+    printf '{"id":"y%d","text":"word","year":%d}\n' 1 2001 2 2002 3 2003 >years.jsonl
+    "$GPUIDX" build -q years.jsonl -o years.gx --attr=year:int
+    talk years.gx -k 1 <<'END'
+see gpuidx>
+type .prior
+see off
+see gpuidx>
+type .prior year:w=1,form=linear
+see gpuidx>
+type word
+see y3
+see gpuidx>
+type .prior yaer
+see did you mean year?
+see gpuidx>
+type .prior
+see year:w=1,form=linear
+see gpuidx>
+type .prior off
+see gpuidx>
+type .settings
+see .prior       off
+see gpuidx>
+keys C-d
+exit 0
+END
+}
+
 @test ".sums prints figures of all matches" {
     printf '{"id":"y%d","text":"word","year":%d}\n' 1 2001 2 2002 3 2002 >years.jsonl
     "$GPUIDX" build -q years.jsonl -o years.gx --attr=year:int

@@ -335,8 +335,22 @@ void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent)
     if (e->n_unknown)
         fprintf(out, "%s  %u of the query's terms %s not in the index\n", indent, e->n_unknown,
                 e->n_unknown == 1 ? "is" : "are");
-    fprintf(out, "%ssum of impacts = %u, times 2^%d = %s\n", indent, e->sum, -e->exponent,
-            out_score(score, ldexp(e->sum, -e->exponent)));
+    if (e->prior.weight != 0) {
+        static const char *const formulas[] = {"ln(1 + x)", "x / (x + half)", "x"};
+        gx_text x = {0};
+        gx_text_add_value(&x, GX_ATTRIBUTE_FLOAT, &(gx_value){.real = e->prior_value});
+        fprintf(out, "%s  prior %s: ", indent, e->prior.name);
+        if (e->has_prior && !x.failed)
+            fprintf(out, "x = %.*s, %.9g * %s", (int)x.len, x.bytes, e->prior.weight, formulas[e->prior.form]);
+        else
+            fputs("no value", out);
+        fprintf(out, " = %s (impact %llu)\n", out_score(score, ldexp((double)e->prior_impact, -e->exponent)),
+                (unsigned long long)e->prior_impact);
+        free(x.bytes);
+    }
+    const unsigned long long sum = e->sum + e->prior_impact;
+    fprintf(out, "%ssum of impacts = %llu, times 2^%d = %s\n", indent, sum, -e->exponent,
+            out_score(score, ldexp((double)sum, -e->exponent)));
 }
 
 /* "price: 12 values, min 1, max 9, sum 55, avg 4.5833333, 50%: 4" */

@@ -47,6 +47,17 @@ int cli_add_approximate(gx_query_options *o, const cli_args *a)
     return 0;
 }
 
+int cli_add_prior(gx_query_options *o, const cli_args *a)
+{
+    gx_error err = {0};
+    const char *text = cli_text(a, "prior");
+    if (!text)
+        return 0;
+    if (gx_prior_read(&o->prior, text, &err))
+        return cli_usage(a, "--prior=%s: %s", text, err.text);
+    return 0;
+}
+
 void cli_settle_approximate(gx_query_options *o, const gx_engine *en)
 {
     if (!cli_skips_blocks(o) || gx_engine_get_kind(en) != GX_ENGINE_GPU)

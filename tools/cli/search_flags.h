@@ -155,6 +155,7 @@
 gx_query_options cli_query_options(const cli_args *a);
 /* Add --approximate. 0, or the exit code with the message printed. */
 int cli_add_approximate(gx_query_options *o, const cli_args *a);
+int cli_add_prior(gx_query_options *o, const cli_args *a);
 /* A GPU's answers know neither threshold nor blocks of --approximate: take them out of *o, and say so. */
 void cli_settle_approximate(gx_query_options *o, const gx_engine *en);
 /* Whether *o asks for what only the CPU engine does; whether for exact answers. */

@@ -177,6 +177,11 @@ static const cli_flag flags[] = {
      "print figures of the attribute `NAME`, of type int, float or date, over all documents that match, not only "
      "those printed: `min`, `max`, `sum`, `avg`, `distinct`, and percentiles such as `p50` or `p99.9`. Without a "
      "`FIGURE` the first four. May be given several times: see Facet syntax"},
+    {"prior", 0, CLI_TEXT, "NAME:w=X,form=F", NULL,
+     "add a number of each document to its score, such as its pagerank: `X` (1) times ln(1 + x) with `form=log` (the "
+     "default), x / (x + H) with `form=sat,half=H` (1), or x with `form=linear`, where x is the value of the "
+     "attribute `NAME`, an int or float, of several the greatest. Documents without a value, or with one below 0, "
+     "add nothing. The results are exact; `--explain` shows what was added. Not with `--sort` and pages"},
     CLI_RM3_FLAG,
     {"format", 'f', CLI_CHOICE, OUT_FORMATS, "human", "how results are printed"},
     {"show", 0, CLI_LIST, "NAME,...", NULL,

@@ -251,7 +251,8 @@ static void submit_all(exchange *x)
 static bool needs_session(const exchange *x)
 {
     for (size_t i = 0; i < x->n_plans; ++i)
-        if (x->plans[i].count || x->plans[i].n_facets || x->plans[i].setup.rm3.fb_docs || x->plans[i].browse)
+        if (x->plans[i].count || x->plans[i].n_facets || x->plans[i].setup.rm3.fb_docs || x->plans[i].browse ||
+            x->plans[i].setup.options.prior.weight != 0)
             return true;
     return x->job != NULL;
 }

@@ -61,6 +61,7 @@ static int set_page(ask *k, const cli_args *a)
 int ask_open(ask *k, const cli_args *a, const char *path)
 {
     int code;
+    gx_error err = {0};
     *k = (ask){
         .engine = cli_engine_options(a),
         .options = cli_query_options(a),
@@ -75,7 +76,8 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         .deadline = cli_given(a, "deadline") ? 1e-3 * cli_number(a, "deadline") : 0,
         .skip = cli_choice(a, "on-error") == 1,
     };
-    if ((code = cli_add_approximate(&k->options, a)) || (code = cli_add_devices(&k->engine, a)) ||
+    if ((code = cli_add_approximate(&k->options, a)) || (code = cli_add_prior(&k->options, a)) ||
+        (code = cli_add_devices(&k->engine, a)) ||
         (code = cli_add_residency(&k->engine, a)) || (code = cli_open_index(&k->ix, a, path)) ||
         (code = open_session(&k->en, &k->session, k->ix, &k->engine)) || (code = cli_warm(k->en, a)) ||
         (code = ask_set_filter(k, cli_text(a, "only"), cli_text(a, "not"), cli_text(a, "filter"))) ||
@@ -89,6 +91,10 @@ int ask_open(ask *k, const cli_args *a, const char *path)
     cli_default_scorer(&k->options, a, k->ix);
     if ((code = cli_rm3(&k->rm3, a, k->ix)))
         return code;
+    if (k->options.prior.weight != 0 && gx_prior_check(&k->options.prior, k->ix, &err))
+        return cli_fail_error(&err);
+    if (k->options.prior.weight != 0 && k->both.gpu)
+        return cli_usage(a, "--prior: a service of both engines has none; leave out --engine=hybrid");
     if (k->explain && k->format != OUT_HUMAN && k->format != OUT_JSONL)
         return cli_usage(a, "--explain: the format %s has no place for it; human and jsonl do", cli_text(a, "format"));
     if (k->shown.n && (k->format == OUT_TREC || k->format == OUT_TSV))

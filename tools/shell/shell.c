@@ -169,6 +169,24 @@ static void set_prune(shell *s, const char *arg)
 {
     set_switch(".prune", &s->k->options.prune, arg);
 }
+static void set_prior(shell *s, const char *arg)
+{
+    char text[GX_PRIOR_BYTES];
+    gx_error err = {0};
+    gx_prior prior = s->k->options.prior;
+    gx_prior_write(&prior, text);
+    if (!*arg)
+        puts(text);
+    else if (strcmp(arg, "off") == 0)
+        s->k->options.prior.weight = 0;
+    else if (gx_prior_read(&prior, arg, &err) || gx_prior_check(&prior, s->k->ix, &err))
+        complain(".prior", err.text);
+    else if (s->k->both.gpu)
+        complain(".prior", "a service of both engines has none: not of hybrid");
+    else
+        s->k->options.prior = prior;
+}
+
 static void set_approximate(shell *s, const char *arg)
 {
     char text[GX_APPROXIMATE_BYTES];
@@ -380,6 +398,7 @@ static const struct command {
     {".rm3", "DOCS,TERMS,WEIGHT|on|off", "expand queries by terms of their best documents", set_rm3},
     {".prune", "on|off", "skip postings that cannot change the answer", set_prune},
     {".algorithm", CLI_ALGORITHMS, "how the answer is found", set_algorithm},
+    {".prior", "NAME:w=X,form=F|off", "add a number of each document to its score: log, sat or linear", set_prior},
     {".approximate", "X", "give up some of the answer for speed: 0 (exact) to 1, or terms:X,blocks:N", set_approximate},
     {".engine", CLI_ENGINES, "where to search", set_engine},
     {".format", OUT_FORMATS, "how results are printed", set_format},

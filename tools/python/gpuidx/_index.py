@@ -651,7 +651,7 @@ class Index:
     # ---- searching ----
 
     def _options(self, session: _Session, key: Any) -> Any:
-        (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate) = key
+        (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate, prior) = key
         if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
             raise UsageError("k is an integer of at least 1, not %r" % (k,))
         o = options("gx_query_options")
@@ -668,6 +668,10 @@ class Index:
             check(lib.gx_approximate_read(o, encode(approximate, "approximate"), session.err), session.err)
         else:
             o.approximate = real(approximate, "approximate")
+        if prior is not None:
+            if not isinstance(prior, str):
+                raise TypeError("prior is a str, not %s" % type(prior).__name__)
+            check(lib.gx_prior_read(ffi.addressof(o, "prior"), encode(prior, "prior"), session.err), session.err)
         if mask is not None:
             if mask._index is not self:
                 raise ValueError("the mask is closed, or of another index")
@@ -681,7 +685,8 @@ class Index:
                mask: Optional[Mask] = None, filter: Union[str, Sequence[Optional[str]], None] = None,
                count: bool = False, syntax: str = "text", threads: int = 1, batch: int = 1024, prune: bool = True,
                algorithm: str = "auto", seconds: float = 0.0, vocabulary: Any = None,
-               approximate: Union[float, str] = 0.0, facets: Union[str, Sequence[str], None] = None,
+               approximate: Union[float, str] = 0.0, prior: Optional[str] = None,
+               facets: Union[str, Sequence[str], None] = None,
                sums: Union[str, Sequence[str], None] = None, sort: Union[str, Sequence[str], None] = None,
                offset: int = 0, after: Optional[str] = None, cursor: bool = False) -> Results:
         """Find the k best documents of one query or of many.
@@ -710,6 +715,8 @@ class Index:
                     scores of the 2 k + 40 best that the others find. Or a text that names one or more of
                     "terms:0.3,blocks:50": terms is that share; on the CPU engine only so many blocks of 256
                     neighbouring documents are searched, those with the greatest bounds
+        prior       add a number of each document to its score: "pagerank:w=0.3,form=log" (ln(1 + x), where x is the
+                    document's value of the attribute), form=sat,half=10 (x / (x + half)) or form=linear; exact
         facets      also count all matching documents by attributes: a list of "category", "category:20" (the 20 largest
                     counts; 10), "year:all", "created:by=month", "price:bins=10", ..., as the manual page
                     gpuidx-query(1) says. Results.facets has the counts, which are exact. "brand:avg=price" adds
@@ -733,7 +740,7 @@ class Index:
             scorer = "impact" if self.info.impacts else "bm25"
         if mask is not None and not isinstance(mask, Mask):
             raise TypeError("mask is a Mask (Index.mask), not %s" % type(mask).__name__)
-        key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate)
+        key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate, prior)
         kind = engine if engine is not None else (mask.engine if mask is not None else self._default)
         plain = type(queries) is str and queries[:1] > " " and syntax == "text"
         page = _Page(sort, offset, after) if sort or offset or after or cursor else None

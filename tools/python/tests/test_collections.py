@@ -377,6 +377,21 @@ def test_figures_of_all_matches_and_of_groups(tmp_path):
             ix.search("w1", facets="brand:exclude-own", filter="brand:b OR year:2000")
 
 
+def test_a_prior_is_part_of_the_score(tmp_path):
+    docs = [{"id": str(i), "text": "word " * (1 + i % 5) + "w%d" % (i % 3), "pagerank": (i * 37 % 101) / 10}
+            for i in range(200)]
+    with gpuidx.build(tmp_path / "x.gx", docs, attributes={"pagerank": "float"}) as ix:
+        plain = {h.docno: h.score for h in ix.search("word w1", k=200)}
+        for form, f in (("log", math.log1p), ("linear", lambda x: x), ("sat,half=2", lambda x: x / (x + 2))):
+            got = ix.search("word w1", k=5, prior="pagerank:w=0.5,form=" + form)
+            want = sorted(((plain[d["id"]] + 0.5 * f(d["pagerank"]), -int(d["id"])) for d in docs), reverse=True)[:5]
+            for hit, (score, docid) in zip(got, want):
+                assert abs(hit.score - score) < 1e-5 and hit.docno == str(-docid)
+        for bad, words in (("pagerang", "did you mean pagerank"), ("pagerank:w=0", "above 0")):
+            with pytest.raises(gpuidx.UsageError, match=words):
+                ix.search("word", prior=bad)
+
+
 def test_attributes_travel_beside_ciff(tmp_path):
     docs = [{"id": str(i), "text": "word", "year": 2000 + i % 20, "x": 0.1 * i, "tags": ["a,b", "c\\d\t"][:i % 3]}
             for i in range(50)]
