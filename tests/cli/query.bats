@@ -387,7 +387,7 @@ assert [(g["value"], g["from"], g["to"], g["count"]) for g in price["groups"]] =
     ask query -q --engine=cpu -k 1 --prior=year:w=2,form=sat,half=10 --explain -f jsonl years.gx word
     exits 0
     says '"prior":{"text":"year:w=2,form=sat,half=10","value":2003,'
-    [ "$(ids --prior=price:w=1 years.gx word)" = 'y3 y2 y1 none ' ]
+    [ "$("$GPUIDX" query -q --engine=cpu -f tsv --prior=price:w=1 years.gx word | cut -f2 | xargs)" = 'y3 y2 y1 none' ]
     while IFS='|' read -r prior why; do
         ask query --engine=cpu --prior="$prior" years.gx word
         exits 2

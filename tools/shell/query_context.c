@@ -521,10 +521,11 @@ static gx_status search_by_service(ask *k, const gx_query *query, const gx_query
     return st;
 }
 
-/* Whether more is asked than the best results. */
+/* Whether more is asked than the best results. What the shell keeps for .next there is not beside a prior. */
 static bool is_paged(const ask *k)
 {
-    return k->page.sort || k->page.offset || k->page.after || k->page.shown || k->page.kept;
+    return k->page.sort || k->page.offset || k->page.after || k->page.shown ||
+           (k->page.kept && k->options.prior.weight == 0);
 }
 
 static gx_status search_page(ask *k, const gx_query *query, const gx_query_options *options, const gx_results *results,
@@ -586,6 +587,7 @@ static gx_status search(ask *k, findings *f, uint32_t *n_hits, gx_error *err)
     if (k->expanded)
         options.op = GX_OP_OR;
     limit(&options, end);
+    forget_page_end(k);
     if (st == GX_OK)
         st = is_paged(k)  ? search_page(k, &query, &options, &results, err)
              : k->service ? search_by_service(k, &query, &options, &results, err)
