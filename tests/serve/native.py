@@ -43,6 +43,11 @@ class Native(unittest.TestCase):
             (['--filter=year:>=2003 AND kind:odd'], {'filter': 'year:>=2003 AND kind:odd'}),
             (['--explain'], {'explain': True}), (['--rm3=2,3,0.5'], {'rm3': '2,3,0.5'}),
             (['--facet=kind,year:all'], {'facets': ['kind', 'year:all']}), ([], {'count': True}),
+            (['--sums=year:sum:min,year:p50'], {'sums': 'year:sum:min,year:p50'}),
+            (['--facet=kind:sum=year,tenant/kind', '--sums=year'],
+             {'facets': ['kind:sum=year', 'tenant/kind'], 'sums': 'year'}),
+            (['--facet=kind:exclude-own', '--filter=kind:odd'],
+             {'facets': ['kind:exclude-own'], 'filter': 'kind:odd'}),
             ([], {'snippets': True}), (['--syntax=boolean'], {'syntax': 'boolean'}), (['--prune=off'],
             {'prune': False}),
         ]:

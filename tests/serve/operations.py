@@ -150,7 +150,7 @@ class Operations(unittest.TestCase):
         queries = ['terms', 'index', 'all terms index queries', 'documents']
         for extra in [{}, {'filter': 'tenant:b OR year:>0'}, {'filter': 'tenant:b'}, {'count': True},
                       {'snippets': True, 'explain': True, 'fields': ['text']}, {'rm3': 'on'}, {'op': 'and'},
-                      {'facets': ['tenant']}, {'syntax': 'boolean'}]:
+                      {'facets': ['tenant']}, {'syntax': 'boolean'}, {'facets': ['tenant/kind'], 'sums': 'year'}]:
             for q in queries:
                 a = ask('POST', '/v1/docs/search', {'query': q, 'k': 100, **extra}).json
                 self.assertLessEqual({h['id'] for h in a['hits']}, own)
@@ -158,6 +158,10 @@ class Operations(unittest.TestCase):
                     self.assertLessEqual({g['value'] for g in f['groups']}, {'a'})
                 if 'matches' in a:
                     self.assertEqual(a['matches'], len(a['hits']))
+        for facets in [['tenant:exclude-own'], ['kind', 'year:exclude-own'], ['kind:exclude-own/tenant']]:
+            a = ask('POST', '/v1/docs/search', {'query': 'terms', 'facets': facets, 'filter': 'year:>0'})
+            self.assertEqual(a.status, 400)
+            self.assertIn('exclude-own', a.json['error']['message'])
         for f in ['year:>0) OR (tenant:b', 'tenant:b)) OR ((year:>0', 'tenant:a OR tenant:b', 'NOT tenant:a']:
             a = ask('POST', '/v1/docs/search', {'query': 'terms', 'filter': f})
             self.assertTrue(a.status == 400 or {h['id'] for h in a.json['hits']} <= own, f)

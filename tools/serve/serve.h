@@ -116,6 +116,8 @@ typedef struct plan {
     bool count, snippets, marked, texts, explain;
     const gx_facet *facets; /* [n_facets] */
     uint32_t n_facets;
+    gx_facet_list **lists; /* [n_lists] which the facets belong to; closed with the plan */
+    uint32_t n_lists;
     gx_filter *filter; /* of the request, with that of the token; NULL: none */
 } plan;
 

@@ -223,34 +223,53 @@ static bool read_filter(reader *r, const json_t *value, void *to)
     return st == GX_OK || fault_set(&a->x->fault, http_status(st), "%s", err.text);
 }
 
-static bool read_facet(reader *r, const json_t *value, void *to)
+/* Add the facets of a text, or of figures of all matches. */
+static bool add_facets(reader *r, asked *a, const char *facets, const char *sums)
 {
-    asked *a = to;
+    enum { MOST = GX_MAX_ATTRIBUTES + 1 };
     plan *p = plan_of(a);
     gx_error err = {0};
+    gx_facet_list *list = NULL;
+    uint32_t n;
+    if (!p->facets && !(p->facets = calloc(MOST, sizeof *p->facets)))
+        return reader_fail(r, "no memory");
+    if (!p->lists && !(p->lists = calloc(MOST, sizeof *p->lists)))
+        return reader_fail(r, "no memory");
+    if (gx_facet_list_read(&list, a->x->at->ix, facets, sums, &err))
+        return reader_fail(r, "%s", err.text);
+    const gx_facet *all = gx_facet_list_get(list, &n);
+    for (uint32_t i = 0; i < n && a->x->who->filter; ++i)
+        if (all[i].exclude_own || (all[i].inner && all[i].inner->exclude_own)) {
+            gx_facet_list_close(list); /* it would leave out conditions of the token's filter, too */
+            return reader_fail(r, "exclude-own is not available to a token with a filter");
+        }
+    if (p->n_lists == MOST || n > MOST - p->n_facets) {
+        gx_facet_list_close(list);
+        return reader_fail(r, "there are at most %u facets", GX_MAX_ATTRIBUTES);
+    }
+    p->lists[p->n_lists++] = list;
+    memcpy((gx_facet *)p->facets + p->n_facets, all, n * sizeof *all);
+    p->n_facets += n;
+    return true;
+}
+
+static bool read_facet(reader *r, const json_t *value, void *to)
+{
     const char *text;
     size_t len;
-    gx_facet *facets = (gx_facet *)p->facets;
-    if (!reader_string(r, value, &text, &len))
-        return false;
-    if (p->n_facets >= GX_MAX_ATTRIBUTES)
-        return reader_fail(r, "there are at most %u facets", GX_MAX_ATTRIBUTES);
-    if (gx_facet_read(&facets[p->n_facets], text, &err) || gx_facets_check(a->x->at->ix, &facets[p->n_facets], 1, &err))
-        return reader_fail(r, "%s", err.text);
-    ++p->n_facets;
-    return true;
+    return reader_string(r, value, &text, &len) && add_facets(r, to, text, NULL);
 }
 
 static bool read_facets(reader *r, const json_t *value, void *to)
 {
-    plan *p = plan_of(to);
-    gx_facet *facets = malloc(GX_MAX_ATTRIBUTES * sizeof *facets);
-    if (!facets)
-        return reader_fail(r, "no memory");
-    for (uint32_t i = 0; i < GX_MAX_ATTRIBUTES; ++i)
-        facets[i] = (gx_facet)GX_FACET;
-    p->facets = facets;
     return reader_array(r, value, read_facet, to);
+}
+
+static bool read_sums(reader *r, const json_t *value, void *to)
+{
+    const char *text;
+    size_t len;
+    return reader_string(r, value, &text, &len) && add_facets(r, to, NULL, text);
 }
 
 static bool read_marks(reader *r, const json_t *value, void *to)
@@ -313,6 +332,7 @@ static const member members[] = {
     {"approximate", read_option},
     {"filter", read_filter},
     {"facets", read_facets},
+    {"sums", read_sums},
     {"snippets", read_snippets},
     {"explain", read_explain},
     {"count", read_count},
@@ -321,7 +341,6 @@ static const member members[] = {
     {"after", NULL},
     {"sort", NULL},
     {"collapse", NULL},
-    {"sums", NULL},
     {"prior", NULL},
     {"attributes", NULL},
 };
