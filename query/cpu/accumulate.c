@@ -325,10 +325,10 @@ static gx_status add_lists(accumulation *a, gx_hits *hits, bool *done, gx_error 
         const gx_status st = consider_stop(a, a->n_added, hits, &stop, done, err);
         if (st != GX_OK || *done || stop)
             return st;
-        a->listed = a->listed && s->n_seen + t->df <= max_listed;
-        if (a->listed && !gx_reserve(&s->seen_docids, &s->max_seen, s->n_seen + t->df + 1, sizeof *s->seen_docids))
+        const gx_list l = lists[a->n_added % AHEAD]; /* its length may not be t->df: replays verify foreign indexes */
+        a->listed = a->listed && s->n_seen + l.df <= max_listed;
+        if (a->listed && !gx_reserve(&s->seen_docids, &s->max_seen, s->n_seen + l.df + 1, sizeof *s->seen_docids))
             return no_memory(plan, err);
-        const gx_list l = lists[a->n_added % AHEAD];
         expect_list(s, plan, a->n_added + AHEAD, lists);
         a->n_left -= t->df;
         if (!add_list(a, &l, t->w))
