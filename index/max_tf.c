@@ -5,13 +5,13 @@
 #include "index/index.h"
 
 struct gx_max_tfs {
-    atomic_uint_least32_t *of; /* [n_terms]; 0: not computed yet */
+    atomic_uint_least32_t *greatest; /* [n_terms]; 0: not computed yet */
 };
 
 bool gx_max_tfs_open(struct gx_max_tfs **out, uint32_t n_terms)
 {
     struct gx_max_tfs *m = calloc(1, sizeof *m);
-    if (m && !(m->of = calloc((size_t)n_terms + 1, sizeof *m->of))) {
+    if (m && !(m->greatest = calloc((size_t)n_terms + 1, sizeof *m->greatest))) {
         free(m);
         m = NULL;
     }
@@ -22,7 +22,7 @@ bool gx_max_tfs_open(struct gx_max_tfs **out, uint32_t n_terms)
 void gx_max_tfs_close(struct gx_max_tfs *m)
 {
     if (m)
-        free(m->of);
+        free(m->greatest);
     free(m);
 }
 
@@ -43,7 +43,7 @@ uint32_t gx_index_max_tf(const gx_index *ix, uint32_t term)
 {
     if (!ix->max_tfs)
         return find_max_tf(ix, term);
-    atomic_uint_least32_t *known = &ix->max_tfs->of[term];
+    atomic_uint_least32_t *known = &ix->max_tfs->greatest[term];
     uint32_t most = atomic_load_explicit(known, memory_order_relaxed);
     if (!most) {
         most = find_max_tf(ix, term);

@@ -25,7 +25,7 @@ typedef struct finder {
     uint64_t seed;
     found_set *found; /* [MOST_SETS] */
     uint32_t n;
-    uint32_t *of; /* [n_docs] the document's set in `found` */
+    uint32_t *set_of; /* [n_docs] the document's set in `found` */
 } finder;
 
 static const void *values_of(const gx_column *c, uint32_t docid, size_t *bytes)
@@ -47,7 +47,7 @@ static bool add_document(finder *f, uint32_t docid)
             if (f->n == MOST_SETS)
                 return false;
             f->found[f->n] = (found_set){docid, 1, 0};
-            f->of[docid] = f->n;
+            f->set_of[docid] = f->n;
             *slot = ++f->n;
             return true;
         }
@@ -55,7 +55,7 @@ static bool add_document(finder *f, uint32_t docid)
         const void *const same = values_of(f->c, known->document, &others);
         if (bytes == others && memcmp(values, same, bytes) == 0) {
             ++known->count;
-            f->of[docid] = *slot - 1;
+            f->set_of[docid] = *slot - 1;
             return true;
         }
     }
@@ -132,7 +132,7 @@ static gx_column_sets *keep(const finder *f, const gx_column_order *o, uint32_t 
             s->counts[i] = sorted[i]->count;
         memset(numbers, 0, 2 * sizeof *numbers);
         for (uint32_t d = 0; d < n_docs; ++d)
-            numbers[d + 2] = (uint16_t)f->found[f->of[d]].number;
+            numbers[d + 2] = (uint16_t)f->found[f->set_of[d]].number;
         s->numbers = numbers + 2;
         numbers = NULL;
     }
@@ -150,8 +150,8 @@ static gx_column_sets *make_sets(const gx_column *c, const gx_column_order *o, u
     gx_column_sets *made = NULL;
     f.slots = calloc(N_SLOTS, sizeof *f.slots);
     f.found = malloc(MOST_SETS * sizeof *f.found);
-    f.of = malloc(((size_t)n_docs + 1) * sizeof *f.of);
-    if (f.slots && f.found && f.of) {
+    f.set_of = malloc(((size_t)n_docs + 1) * sizeof *f.set_of);
+    if (f.slots && f.found && f.set_of) {
         uint32_t d = 0;
         while (d < n_docs && add_document(&f, d))
             ++d;
@@ -159,7 +159,7 @@ static gx_column_sets *make_sets(const gx_column *c, const gx_column_order *o, u
     }
     free(f.slots);
     free(f.found);
-    free(f.of);
+    free(f.set_of);
     return made;
 }
 

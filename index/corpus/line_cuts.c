@@ -281,7 +281,7 @@ void gx_line_piece_clear(gx_line_piece *p, size_t most)
 void gx_line_piece_free(gx_line_piece *p)
 {
     gx_doc_batch_free(&p->docs);
-    gx_piece_of_corpus_free(p->of);
+    gx_piece_of_corpus_free(p->origin);
     free(p->raw.p);
 }
 

@@ -22,7 +22,7 @@ typedef struct gx_line_cuts gx_line_cuts;
 
 typedef struct gx_line_piece {
     uint64_t begin, end;           /* in the file; end UINT64_MAX: the file's end */
-    struct gx_piece_of_corpus *of; /* where the piece comes from (pieces.c); NULL: from line cuts */
+    struct gx_piece_of_corpus *origin; /* where the piece comes from (pieces.c); NULL: from line cuts */
     gx_scratch raw;                /* the piece's bytes */
     gx_error failed;               /* an error behind them; GX_OK: none */
     size_t bytes;                  /* that it has, as far as is known before it is read */
@@ -102,7 +102,7 @@ gx_status gx_line_cuts_error(const gx_line_cuts *c, const gx_line_piece *p, size
 /* Empty a piece. Free buffers of more than `most` bytes. */
 void gx_line_piece_clear(gx_line_piece *p, size_t most);
 
-void gx_piece_of_corpus_free(struct gx_piece_of_corpus *of);
+void gx_piece_of_corpus_free(struct gx_piece_of_corpus *origin);
 
 /* Free the memory of a piece. */
 void gx_line_piece_free(gx_line_piece *p);

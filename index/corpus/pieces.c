@@ -137,12 +137,12 @@ static bool open_next(gx_pieces *c)
 
 static bool start_piece(gx_pieces *c, gx_line_piece *p)
 {
-    if (!p->of && !(p->of = calloc(1, sizeof *p->of)))
+    if (!p->origin && !(p->origin = calloc(1, sizeof *p->origin)))
         return no_memory(c);
-    p->of->kind = DOCUMENTS;
-    p->of->file = NULL;
-    p->of->n_whole = p->of->names.n = 0;
-    p->of->base = p->of->n_files = 0;
+    p->origin->kind = DOCUMENTS;
+    p->origin->file = NULL;
+    p->origin->n_whole = p->origin->names.n = 0;
+    p->origin->base = p->origin->n_files = 0;
     p->failed = (gx_error){0};
     p->counts = (gx_source_counts){0};
     p->notes.n = 0;
@@ -156,8 +156,8 @@ static void use_file(gx_pieces *c, gx_line_piece *p, enum kind kind)
 {
     corpus_file *const f = c->file;
     const gx_source *s = c->source;
-    p->of->kind = kind;
-    p->of->file = f;
+    p->origin->kind = kind;
+    p->origin->file = f;
     ++f->n_pieces;
     if (kind == DOCUMENTS || f->has_columns)
         return;
@@ -189,7 +189,7 @@ static bool add_record(gx_pieces *c, gx_line_piece *p, gx_status st, gx_error *e
 {
     const gx_source *s = c->source;
     if (!st)
-        return gx_doc_batch_add(&p->docs, &s->doc.doc, s->doc.line - p->of->base);
+        return gx_doc_batch_add(&p->docs, &s->doc.doc, s->doc.line - p->origin->base);
     ++p->n_errors;
     err->status = st;
     c->over = st != GX_EINPUT;
@@ -204,7 +204,7 @@ static void fill_documents(gx_pieces *c, gx_line_piece *p)
     const uint64_t plain_lines = s->plain_lines;
     bool found, ended = false, memory = true;
     use_file(c, p, DOCUMENTS);
-    p->of->base = s->in.line - 1;
+    p->origin->base = s->in.line - 1;
     p->docs.numbered = s->format == GX_SOURCE_PLAIN;
     p->docs.number = 0;
     while (memory && !c->over && document_bytes(&p->docs) < c->piece_bytes && reads_alone(c)) {
@@ -215,8 +215,8 @@ static void fill_documents(gx_pieces *c, gx_line_piece *p)
             break;
         memory = add_record(c, p, st, &err);
     }
-    p->lines = s->in.line - 1 - p->of->base;
-    p->of->numbers = s->plain_lines - plain_lines;
+    p->lines = s->in.line - 1 - p->origin->base;
+    p->origin->numbers = s->plain_lines - plain_lines;
     s->plain_lines = plain_lines;
     s->counts.documents = before.documents; /* they are counted in their turn */
     s->counts.bad = before.bad;
@@ -319,8 +319,8 @@ static bool fill_range(gx_pieces *c, gx_line_piece *p)
     if (gx_line_cuts_claim(f->cuts, p))
         return true;
     --f->n_pieces;
-    p->of->kind = DOCUMENTS; /* none so far */
-    p->of->file = NULL;
+    p->origin->kind = DOCUMENTS; /* none so far */
+    p->origin->file = NULL;
     end_file(c);
     return false;
 }
@@ -351,13 +351,13 @@ static bool read_whole(gx_pieces *c)
 static bool add_whole(gx_pieces *c, gx_line_piece *p)
 {
     gx_source *const s = c->source;
-    place *const of = p->of;
+    place *const origin = p->origin;
     whole_file w = {p->raw.n, s->in.end - s->in.begin, 0, 0};
-    if (!gx_reserve(&of->files, &of->max_files, of->n_whole + 1, sizeof *of->files) ||
-        !add_name(&of->names, s->in.path, &w.path) || !add_name(&of->names, s->file.name, &w.name) ||
+    if (!gx_reserve(&origin->files, &origin->max_files, origin->n_whole + 1, sizeof *origin->files) ||
+        !add_name(&origin->names, s->in.path, &w.path) || !add_name(&origin->names, s->file.name, &w.name) ||
         !gx_scratch_add(&p->raw, s->in.buf + s->in.begin, w.n) || !gx_scratch_reserve(&p->raw, GX_INPUT_SLACK))
         return no_memory(c);
-    of->files[of->n_whole++] = w;
+    origin->files[origin->n_whole++] = w;
     memset(p->raw.p + p->raw.n, 0, GX_INPUT_SLACK);
     s->in.begin = s->in.end;
     gx_source_close_file(s);
@@ -368,11 +368,12 @@ static bool add_whole(gx_pieces *c, gx_line_piece *p)
 static void fill_files(gx_pieces *c, gx_line_piece *p)
 {
     gx_source *const s = c->source;
-    p->of->kind = FILES;
+    p->origin->kind = FILES;
     do
         if (!s->first || !read_whole(c) || !add_whole(c, p))
             break;
-    while (p->raw.n < c->piece_bytes && p->of->n_whole < MOST_FILES && open_next(c) && s->format == GX_SOURCE_FILES);
+    while (p->raw.n < c->piece_bytes && p->origin->n_whole < MOST_FILES && open_next(c) &&
+           s->format == GX_SOURCE_FILES);
     p->bytes = p->raw.n;
 }
 
@@ -398,7 +399,7 @@ bool gx_pieces_fill(gx_pieces *c, gx_line_piece *p)
     while (!any && !c->pending.status && !c->over && open_next(c)) {
         if (s->format == GX_SOURCE_FILES && s->first) {
             fill_files(c, p);
-            any = p->of->n_whole > 0;
+            any = p->origin->n_whole > 0;
         }
         if (any || c->pending.status || !s->reading)
             continue;
@@ -414,9 +415,9 @@ bool gx_pieces_fill(gx_pieces *c, gx_line_piece *p)
     }
     if (!any && c->pending.status)
         any = fill_error(c, p);
-    p->of->n_files = c->n_files;
+    p->origin->n_files = c->n_files;
     c->n_files = 0;
-    return any || p->of->n_files > 0;
+    return any || p->origin->n_files > 0;
 }
 
 gx_status gx_pieces_failure(const gx_pieces *c, gx_error *err)
@@ -429,7 +430,7 @@ gx_status gx_pieces_failure(const gx_pieces *c, gx_error *err)
 /* Documents that the source's thread has read: look at each. */
 static void look_at_documents(gx_line_piece *p, const atomic_bool *stop, gx_piece_document_fn *look, void *user)
 {
-    const place *of = p->of;
+    const place *origin = p->origin;
     gx_doc_parts parts = {0};
     for (size_t i = 0; i < p->docs.n && !p->no_memory && !atomic_load_explicit(stop, memory_order_relaxed); ++i) {
         gx_document doc;
@@ -442,7 +443,7 @@ static void look_at_documents(gx_line_piece *p, const atomic_bool *stop, gx_piec
             continue;
         err.status = st;
         if (st == GX_EINPUT)
-            gx_piece_add_place(of->file->path, of->base + p->docs.docs[i].line, &err);
+            gx_piece_add_place(origin->file->path, origin->base + p->docs.docs[i].line, &err);
         ++p->n_errors;
         p->no_memory = !gx_doc_batch_set_error(&p->docs, i, &err);
         p->docs.docs[i].left_out = true;
@@ -454,7 +455,7 @@ static void look_at_documents(gx_line_piece *p, const atomic_bool *stop, gx_piec
 static void read_files(gx_source *reader, gx_line_piece *p, const atomic_bool *stop, gx_piece_document_fn *look,
                        void *user)
 {
-    const place *of = p->of;
+    const place *origin = p->origin;
     bool memory = true;
     reader->format = GX_SOURCE_FILES;
     reader->counts = (gx_source_counts){0};
@@ -462,11 +463,11 @@ static void read_files(gx_source *reader, gx_line_piece *p, const atomic_bool *s
     reader->in.bytes = reader->in.raw_bytes = reader->in.nul_bytes = reader->in.too_long = 0;
     p->docs.raw = p->raw.p;
     p->docs.n_raw = p->raw.n;
-    for (size_t i = 0; i < of->n_whole && memory && !atomic_load_explicit(stop, memory_order_relaxed); ++i) {
-        const whole_file *w = &of->files[i];
+    for (size_t i = 0; i < origin->n_whole && memory && !atomic_load_explicit(stop, memory_order_relaxed); ++i) {
+        const whole_file *w = &origin->files[i];
         bool more;
-        gx_input_open_bytes(&reader->in, of->names.p + w->path, p->raw.p + w->begin, w->n, false);
-        reader->file.name = of->names.p + w->name;
+        gx_input_open_bytes(&reader->in, origin->names.p + w->path, p->raw.p + w->begin, w->n, false);
+        reader->file.name = origin->names.p + w->name;
         reader->first = true;
         memory = gx_piece_read_record(reader, p, look, user, &more);
         gx_input_close(&reader->in);
@@ -481,12 +482,12 @@ void gx_pieces_read(gx_pieces *c, uint32_t number, gx_line_piece *p, const atomi
                     gx_piece_document_fn *look, void *user)
 {
     gx_source *const reader = &c->readers[number];
-    const corpus_file *f = p->of->file;
-    if (p->of->kind == DOCUMENTS) {
+    const corpus_file *f = p->origin->file;
+    if (p->origin->kind == DOCUMENTS) {
         look_at_documents(p, stop, look, user);
         return;
     }
-    if (p->of->kind == FILES) {
+    if (p->origin->kind == FILES) {
         read_files(reader, p, stop, look, user);
         return;
     }
@@ -494,9 +495,9 @@ void gx_pieces_read(gx_pieces *c, uint32_t number, gx_line_piece *p, const atomi
     reader->n_columns = f->n_columns;
     reader->delimiter = f->delimiter;
     memcpy(reader->columns, f->columns, f->n_columns);
-    if (p->of->kind == RANGE)
+    if (p->origin->kind == RANGE)
         gx_line_cuts_load(f->cuts, p);
-    gx_piece_parse(reader, f->path, p, p->of->kind == RANGE, f->format == GX_SOURCE_PLAIN, stop, look, user);
+    gx_piece_parse(reader, f->path, p, p->origin->kind == RANGE, f->format == GX_SOURCE_PLAIN, stop, look, user);
 }
 
 /* ---- a piece's turn ---- */
@@ -504,21 +505,22 @@ void gx_pieces_read(gx_pieces *c, uint32_t number, gx_line_piece *p, const atomi
 gx_status gx_pieces_begin(gx_pieces *c, gx_line_piece *p, gx_error *err)
 {
     gx_source *const s = c->source;
-    const char *path = p->of->file ? p->of->file->path : "the corpus";
+    const char *path = p->origin->file ? p->origin->file->path : "the corpus";
     if (s->opt.cancel && s->opt.cancel(s->opt.user))
         return gx_fail(err, GX_ECANCELLED, "interrupted while reading %s", path);
     p->docs.number = s->plain_lines;
     if (p->docs.numbered) /* a line in which the file fails has a number, too */
-        s->plain_lines += p->of->kind == DOCUMENTS ? p->of->numbers : p->lines + (p->failed.status == GX_EINPUT);
-    s->counts.files += p->of->n_files;
-    gx_piece_add_counts(p, p->of->file ? p->of->file->lines : 0, s);
+        s->plain_lines +=
+            p->origin->kind == DOCUMENTS ? p->origin->numbers : p->lines + (p->failed.status == GX_EINPUT);
+    s->counts.files += p->origin->n_files;
+    gx_piece_add_counts(p, p->origin->file ? p->origin->file->lines : 0, s);
     return p->no_memory ? gx_fail(err, GX_ENOMEM, "no memory to read %s", path) : GX_OK;
 }
 
 void gx_pieces_end(gx_pieces *c, gx_line_piece *p)
 {
-    corpus_file *const f = p->of->file;
-    p->of->file = NULL;
+    corpus_file *const f = p->origin->file;
+    p->origin->file = NULL;
     if (!f)
         return;
     f->lines += p->lines;
@@ -528,34 +530,34 @@ void gx_pieces_end(gx_pieces *c, gx_line_piece *p)
 
 const char *gx_pieces_path(const gx_line_piece *p, size_t i)
 {
-    const place *of = p->of;
-    return of->kind == FILES ? of->names.p + of->files[i].path : of->file->path;
+    const place *origin = p->origin;
+    return origin->kind == FILES ? origin->names.p + origin->files[i].path : origin->file->path;
 }
 
 uint64_t gx_pieces_line(const gx_line_piece *p, size_t i)
 {
-    const place *of = p->of;
+    const place *origin = p->origin;
     const uint64_t line = p->docs.docs[i].line;
-    return of->kind == FILES ? line : of->kind == DOCUMENTS ? of->base + line : of->file->lines + line;
+    return origin->kind == FILES ? line : origin->kind == DOCUMENTS ? origin->base + line : origin->file->lines + line;
 }
 
 gx_status gx_pieces_error(const gx_line_piece *p, size_t i, gx_error *err)
 {
-    const place *of = p->of;
-    if (of->kind == RANGE || of->kind == BYTES)
-        return gx_piece_error(p, i, of->file->path, of->file->lines, err);
+    const place *origin = p->origin;
+    if (origin->kind == RANGE || origin->kind == BYTES)
+        return gx_piece_error(p, i, origin->file->path, origin->file->lines, err);
     size_t n;
     const char *const words = gx_doc_batch_error(&p->docs, i, &n);
     return gx_fail(err, p->docs.docs[i].status, "%.*s", (int)n, words);
 }
 
-void gx_piece_of_corpus_free(struct gx_piece_of_corpus *of)
+void gx_piece_of_corpus_free(struct gx_piece_of_corpus *origin)
 {
-    if (!of)
+    if (!origin)
         return;
-    free(of->files);
-    free(of->names.p);
-    free(of);
+    free(origin->files);
+    free(origin->names.p);
+    free(origin);
 }
 
 /* ---- opening and closing ---- */

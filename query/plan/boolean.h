@@ -49,7 +49,7 @@ gx_status gx_boolean_make_filters(gx_boolean *b, gx_plan *plan, const gx_index *
 
 /* The documents of the filters that are no part of the plan's. */
 typedef struct gx_boolean_leaves {
-    const gx_boolean *of; /* whose filters: those of the same query on the whole collection, or b itself */
+    const gx_boolean *owner; /* of the filters: those of the same query on the whole collection, or b itself */
     /* The documents of one of them in b's index, as gx_filter_evaluate. NULL: gx_filter_evaluate. */
     gx_status (*evaluate)(void *user, const gx_filter *f, uint64_t *words, gx_error *err);
     void *user;

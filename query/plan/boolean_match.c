@@ -78,7 +78,7 @@ static void invert(const matching *m, uint64_t *words)
 static gx_status evaluate_filter(const matching *m, uint32_t i, uint64_t *words)
 {
     const gx_boolean_leaves *l = m->leaves;
-    const gx_filter *f = l->of->filters[i];
+    const gx_filter *f = l->owner->filters[i];
     return l->evaluate ? l->evaluate(l->user, f, words, m->err) : gx_filter_evaluate(f, words, NULL, m->err);
 }
 

@@ -29,7 +29,7 @@ static const struct {
 
 /* A setting on an engine. */
 typedef struct recall_point {
-    series of;
+    series kind;
     gx_query_options options; /* those of the approximation count */
     double recall;
     query_row row;
@@ -143,7 +143,7 @@ static void plot_data(FILE *f, const query_bench *b, const recall_point *points,
     fprintf(f, of ? "$%s_%d << END\n" : "$%s << END\n", e->name, (int)of);
     for (uint32_t i = 0; i < n; ++i) {
         const recall_point *p = &points[i];
-        if (p->row.engine != e || (p->of != of && p != exact_of(points, p)))
+        if (p->row.engine != e || (p->kind != of && p != exact_of(points, p)))
             continue;
         fprintf(f, "%.5f %.1f %g\n", p->recall, speed(b, p),
                 of == TERMS ? p->options.approximate : (double)p->options.block_budget);
@@ -198,10 +198,10 @@ int query_recall(query_bench *b, uint32_t k, uint32_t batch, query_format format
     for (uint32_t e = 0; e < b->n_engines; ++e) {
         const bool gpu = gx_engine_get_kind(b->engines[e].en) == GX_ENGINE_GPU;
         const uint32_t begin = n;
-        points[n++] = (recall_point){.of = TERMS, .options = GX_QUERY_OPTIONS};
+        points[n++] = (recall_point){.kind = TERMS, .options = GX_QUERY_OPTIONS};
         for (series of = TERMS; of < (gpu ? TERMS + 1 : N_SERIES); ++of) {
             for (uint32_t i = 0; i < all_series[of].n; ++i)
-                points[n++] = (recall_point){.of = of, .options = setting(b, of, all_series[of].values[i])};
+                points[n++] = (recall_point){.kind = of, .options = setting(b, of, all_series[of].values[i])};
         }
         for (uint32_t i = begin; i < n; ++i) {
             if (measure(b, &b->engines[e], gpu ? batch : 1, &points[i], &err))

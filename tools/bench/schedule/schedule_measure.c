@@ -43,7 +43,7 @@ typedef struct setup {
 
 /* What came of a rate. */
 typedef struct point {
-    setup of;
+    setup how;
     double rate, answered; /* queries a second */
     uint64_t queries;
     double mean, p50, p99, p999; /* ns */
@@ -143,7 +143,7 @@ static point point_of(const gx_replay_report *r, const setup *s, double rate)
 {
     const gx_histogram *h = &r->latency;
     const double answered = r->service.answered ? (double)r->service.answered : 1;
-    point p = {.of = *s,
+    point p = {.how = *s,
                .rate = rate,
                .answered = (double)r->queries / r->seconds,
                .queries = r->queries,
@@ -214,7 +214,7 @@ static void print_head(void)
 static void print_point(const point *p)
 {
     const double us = 1e-3;
-    printf("%-6s %5u %9.0f %9.0f %9.1f %9.1f %9.1f %9.1f", system_names[p->of.system], p->of.cores, p->rate,
+    printf("%-6s %5u %9.0f %9.0f %9.1f %9.1f %9.1f %9.1f", system_names[p->how.system], p->how.cores, p->rate,
            p->answered, p->mean * us, p->p50 * us, p->p99 * us, p->p999 * us);
     for (int i = 0; i < N_LIMITS; ++i)
         printf(" %8" PRIu64, p->above[i]);
@@ -379,8 +379,8 @@ static int measure_all(bench *b, const bool wanted[N_SYSTEMS])
 static json_t *point_json(const point *p)
 {
     return json_pack("{s:s, s:i, s:i, s:i, s:i, s:f, s:f, s:I, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:f}", "engine",
-                     system_names[p->of.system], "cores", (int)p->of.cores, "cpu_threads", (int)p->of.cpu_threads,
-                     "gpu_threads", (int)p->of.gpu_threads, "submitters", (int)p->of.submitters, "rate", p->rate,
+                     system_names[p->how.system], "cores", (int)p->how.cores, "cpu_threads", (int)p->how.cpu_threads,
+                     "gpu_threads", (int)p->how.gpu_threads, "submitters", (int)p->how.submitters, "rate", p->rate,
                      "answered_per_second", p->answered, "queries", (json_int_t)p->queries, "mean_us", p->mean * 1e-3,
                      "p50_us", p->p50 * 1e-3, "p99_us", p->p99 * 1e-3, "p99.9_us", p->p999 * 1e-3, "above_1_ms",
                      (json_int_t)p->above[0], "above_5_ms", (json_int_t)p->above[1], "above_50_ms",
@@ -407,7 +407,7 @@ static bool is_same_setup(const setup *a, const setup *b)
 static size_t end_of_setup(const bench *b, size_t i)
 {
     size_t end = i;
-    while (end < b->n && is_same_setup(&b->points[end].of, &b->points[i].of))
+    while (end < b->n && is_same_setup(&b->points[end].how, &b->points[i].how))
         ++end;
     return end;
 }
@@ -433,7 +433,7 @@ static int plot_points(const bench *b, const char *dir)
     for (int format = 0; format < DRAW_FORMATS; ++format) {
         draw_format(f, "schedule", format);
         for (size_t i = 0; i < b->n; i = end_of_setup(b, i)) {
-            const setup *s = &b->points[i].of;
+            const setup *s = &b->points[i].how;
             for (int q = 0; q < 2; ++q)
                 fprintf(f, "%s$s%zu using 1:%d with linespoints title '%s, %u core%s, %s'", i || q ? ", " : "", i,
                         2 + q, system_names[s->system], s->cores, plural(s->cores), q ? "p99" : "p50");
