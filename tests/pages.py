@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """pages.py: random pages of results in an order by attributes are those that brute force finds.
 
-    pages.py GPUIDX DRIVER [--cases=N] [--seed=N] [--engine=cpu|gpu]
+    pages.py GPUIDX DRIVER [--cases=N] [--seed=N] [--engine=cpu|gpu] [--small]
 
 Random documents with attributes of all types become an index file and a collection of eight segments with deletes. Of
 each, random queries (words, conditions, none), filters, orders of several attributes, offsets and chains of cursors are
@@ -329,6 +329,7 @@ def main():
     p.add_argument('--cases', type=int, default=3000)
     p.add_argument('--seed', type=int, default=20261128)
     p.add_argument('--engine', default='cpu')
+    p.add_argument('--small', action='store_true', help='few documents, for an engine that is slow')
     args = p.parse_args()
     r = random.Random(args.seed)
     n = n_worlds = 0
@@ -340,7 +341,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         while n < args.cases:
             n_worlds += 1
-            docs = random_documents(r, r.choice([0, 1, 7, 65, 300, 300, 2500]))
+            docs = random_documents(r, r.choice([0, 1, 7, 65, 65] if args.small else [0, 1, 7, 65, 300, 300, 2500]))
             if n_worlds % 2 and docs:
                 place = os.path.join(folder, 'c%d' % n_worlds)
                 os.mkdir(place)
