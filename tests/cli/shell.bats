@@ -556,7 +556,7 @@ see bm25:atire
 see gpuidx>
 keys .s
 keys TAB
-see .syntax  .sort  .scorer  .show  .snippets  .settings  .stats
+see .syntax  .sort  .scorer  .show  .sums  .snippets  .settings  .stats
 keys C-c
 see gpuidx>
 keys C-d
