@@ -39,11 +39,6 @@ static double *value_of(gx_impact_options *o, const parameter *p)
     return (double *)(void *)((char *)o + p->at);
 }
 
-const char *gx_impact_model_name(gx_impact_model model)
-{
-    return models[model].name;
-}
-
 /* ---- options ---- */
 
 /* One of the parameters "name=value" behind the model's name. */

@@ -19,9 +19,6 @@ gx_status gx_impact_options_complete(gx_impact_options *out, const gx_impact_opt
 void gx_impact_scores(const gx_impact_options *o, const gx_index *ix, uint64_t cf, uint32_t df, const uint32_t *docids,
                       const uint32_t *tfs, double *scores /* [df] */);
 
-/* "dph", "ql", ...; model < GX_N_IMPACT_MODELS. */
-const char *gx_impact_model_name(gx_impact_model model);
-
 /* The META section of ix with what its impacts are made of. The caller frees. NULL: no memory. */
 char *gx_impact_meta(const gx_impact_options *o, const gx_index *ix);
 

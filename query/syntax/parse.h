@@ -64,8 +64,4 @@ typedef struct gx_query_tree {
 gx_status gx_query_parse(gx_query_tree *out, const gx_index *ix, const char *text, size_t len, gx_error *err);
 void gx_query_tree_free(gx_query_tree *t);
 
-/* The tree as text in the same syntax, with all parentheses; parsing it gives the same text again.
- * The caller frees. NULL: no memory. */
-char *gx_query_tree_text(const gx_query_tree *t, size_t *len);
-
 #endif

@@ -13,6 +13,7 @@
 
 #include "query/syntax/parse.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/query_tree_text.h"
 
 static void check_tree(const gx_query_tree *t)
 {
@@ -35,10 +36,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         return 0;
     }
     check_tree(&tree);
-    char *text = gx_query_tree_text(&tree, &len);
+    char *text = query_tree_text(&tree, &len);
     gx_query_tree_free(&tree);
     must(text && gx_query_parse(&tree, NULL, text, len, &err) == GX_OK);
-    char *twice = gx_query_tree_text(&tree, &again);
+    char *twice = query_tree_text(&tree, &again);
     must(twice && again == len && memcmp(text, twice, len) == 0);
     gx_query_tree_free(&tree);
     free(text);

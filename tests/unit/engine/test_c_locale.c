@@ -15,6 +15,7 @@
 #include "tests/support/attribute_index.h"
 #include "tests/support/decimal_point.h"
 #include "tests/support/exchange.h"
+#include "tests/support/query_tree_text.h"
 
 static void a_program_prints_its_own_point_before_and_after(const char *own)
 {
@@ -55,7 +56,7 @@ static void texts_are_read_with_a_point(void)
     assert_true(facet.width == 0.25);
     assert_int_equal(gx_query_parse(&tree, NULL, "a^2.5", 5, NULL), GX_OK);
     assert_true(tree.nodes[tree.nodes[tree.root].first].boost == 2.5f);
-    char *text = gx_query_tree_text(&tree, &len);
+    char *text = query_tree_text(&tree, &len);
     assert_string_equal(text, "a^2.5");
     free(text);
     gx_query_tree_free(&tree);

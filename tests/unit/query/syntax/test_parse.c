@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/query_tree_text.h"
 #include "tests/support/test.h"
 
 /* What a query is read as, written with all parentheses. */
@@ -196,7 +197,7 @@ static char *read_back(const char *text, size_t len, size_t *n)
     gx_error err = {0};
     if (gx_query_parse(&tree, NULL, text, len, &err) != GX_OK)
         fail_msg("'%s': %s", text, err.text);
-    char *read = gx_query_tree_text(&tree, n);
+    char *read = query_tree_text(&tree, n);
     assert_non_null(read);
     gx_query_tree_free(&tree);
     return read;
