@@ -716,3 +716,43 @@ END
     ! sed -n '/^\.help/,/running query/p' shown | grep -E '.{61}'
     grep -q '^ *terms:X,blocks:N$\|, or *$\|or terms:X,blocks:N$' shown
 }
+
+@test ".sort orders results by attributes, .next shows the next page, .all lists without a query" {
+    for i in 1 2 3 4 5; do
+        printf '{"id":"p%d","text":"shop","price":%d}\n' $i $((i * 3 % 5))
+    done >shop.jsonl
+    "$GPUIDX" build -q -o shop.gx shop.jsonl --attr price:int
+    talk shop.gx <<'END'
+see gpuidx>
+type .next
+see there is no page before this one
+see gpuidx>
+type .k 2
+see gpuidx>
+type .sort prise
+see did you mean price
+see gpuidx>
+type .sort price:desc
+see gpuidx>
+type shop
+see p3
+see p1
+see gpuidx>
+type .next
+see 3.  0
+see p4
+see gpuidx>
+type .next
+see 5.  0
+see p5
+see gpuidx>
+type .next
+see there are no more results
+see gpuidx>
+type .all
+see p3
+see gpuidx>
+keys C-d
+exit 0
+END
+}
