@@ -122,14 +122,16 @@ gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const gx_run_answ
 }
 
 /* The keys of an answer's hits. A score is a whole number of at most 31 bits times a power of two, the same one for
- * all: the power that takes the first, and greatest, to 31 bits serves. */
+ * all: the power that takes the greatest to 31 bits serves. */
 static int make_keys(const gx_answer *a, uint64_t *keys, uint32_t *highs)
 {
     int e = 0;
-    const bool scored = a->n_hits && a->scores[0] > 0;
-    if (scored)
-        frexp(a->scores[0], &e);
-    const int exponent = scored ? 31 - e : 0;
+    double greatest = 0; /* the first, unless attributes order the hits */
+    for (uint32_t i = 0; i < a->n_hits; ++i)
+        greatest = a->scores[i] > greatest ? a->scores[i] : greatest;
+    if (greatest > 0)
+        frexp(greatest, &e);
+    const int exponent = greatest > 0 ? 31 - e : 0;
     for (uint32_t i = 0; i < a->n_hits; ++i) {
         keys[i] = gx_key((uint32_t)ldexp(a->scores[i], exponent), (uint32_t)a->docids[i]);
         highs[i] = (uint32_t)(a->docids[i] >> 32);

@@ -119,6 +119,9 @@ class Replay(unittest.TestCase):
         for arguments in ['?format=xml', '?tag=x', '?format=trec&tag=', '?format=trec&tag=a%20b', '?k=3']:
             self.assertEqual(ask(arguments).status, 400, arguments)
         self.assertEqual(ask('?format=json').json['hits'][0]['rank'], 1)
+        lines = lambda more: {tuple(line.split()[2:5:2]) for line in
+                              ask('?format=trec', **{'k': 1000, **more}).body.decode().splitlines()}
+        self.assertEqual(lines({'sort': 'year'}), lines({}))  # ids and scores; only the order differs
 
 
 if __name__ == '__main__':

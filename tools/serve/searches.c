@@ -252,7 +252,7 @@ static bool needs_session(const exchange *x)
 {
     for (size_t i = 0; i < x->n_plans; ++i)
         if (x->plans[i].count || x->plans[i].n_facets || x->plans[i].setup.rm3.fb_docs || x->plans[i].browse ||
-            x->plans[i].setup.options.prior.weight != 0)
+            x->plans[i].setup.options.prior.weight != 0 || x->plans[i].sort_len)
             return true;
     return x->job != NULL;
 }
@@ -347,8 +347,13 @@ static gx_status run_batch(batch *b, gx_session *session, gx_error *err)
     gx_status st = expand(b, session, err);
     for (uint32_t i = 0; i < b->n; ++i)
         b->queries[i] = searches_query(&b->searches[i]);
+    gx_page page;
+    gx_page_init(&page, sizeof page);
+    page.sort = p->sort;
+    page.sort_len = p->sort_len;
     if (st == GX_OK)
-        st = gx_search(session, b->queries, b->n, &b->options, &results, err);
+        st = p->sort_len ? gx_search_page(session, b->queries, b->n, &b->options, &page, &results, NULL, err)
+                         : gx_search(session, b->queries, b->n, &b->options, &results, err);
     if (st == GX_OK && p->n_facets)
         st = gx_count_facets_batch(b->facets, session, b->queries, b->n, &b->options, p->facets, p->n_facets, err);
     return st;

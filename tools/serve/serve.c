@@ -271,7 +271,7 @@ static const cli_section sections[] = {
      "read."},
     {"Protocols",
      "`GET /openapi.json` lists all routes. `POST /v1/NAME/search` takes a JSON object with `query` (or `queries`, or "
-     "`vector`), `k`, `offset`, `op`, `syntax`, `scorer`, `k1`, `b`, `filter`, `facets`, `sums`, `snippets`, "
+     "`vector`), `k`, `offset`, `op`, `syntax`, `scorer`, `k1`, `b`, `filter`, `facets`, `sums`, `sort`, `snippets`, "
      "`explain`, `rm3`, "
      "`count`, `fields` and `timeout_ms`, named as the flags of `gpuidx query`, and answers as `gpuidx query "
      "--format=jsonl` does. With the media type `application/x-ndjson` each line is a search, and so is each line of "

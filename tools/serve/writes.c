@@ -36,6 +36,7 @@ typedef struct writer {
 } writer;
 
 struct writers {
+    char *names; /* of all, in one allocation */
     uint32_t n;
     writer all[];
 };
@@ -739,10 +740,12 @@ int writers_open(writers **out, server *sv, const cli_args *a)
     for (const char *p = text; *p; ++p)
         n += *p == ',';
     writers *w = calloc(1, sizeof *w + n * sizeof *w->all);
-    char *copy = strdup(text); /* names live as long as the program */
+    char *copy = strdup(text);
     *out = w;
+    if (w)
+        w->names = copy;
     if (!w || !copy) {
-        free(copy);
+        free(w ? NULL : copy);
         return cli_fail(GX_ENOMEM, "no memory for writers");
     }
     int code = 0;
@@ -778,6 +781,7 @@ void writers_close(writers *w)
         pthread_mutex_destroy(&one->lock);
         pthread_cond_destroy(&one->some);
     }
+    free(w ? w->names : NULL);
     free(w);
 }
 

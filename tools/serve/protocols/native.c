@@ -272,6 +272,20 @@ static bool read_sums(reader *r, const json_t *value, void *to)
     return reader_string(r, value, &text, &len) && add_facets(r, to, NULL, text);
 }
 
+static bool read_sort(reader *r, const json_t *value, void *to)
+{
+    asked *a = to;
+    plan *p = plan_of(a);
+    gx_error err = {0};
+    gx_page page;
+    if (!reader_string(r, value, &p->sort, &p->sort_len))
+        return false;
+    gx_page_init(&page, sizeof page);
+    page.sort = p->sort;
+    page.sort_len = p->sort_len;
+    return gx_page_check(a->x->at->ix, &page, &err) == GX_OK || reader_fail(r, "%s", err.text);
+}
+
 static bool read_marks(reader *r, const json_t *value, void *to)
 {
     return reader_bool(r, value, &plan_of(to)->marked);
@@ -333,13 +347,13 @@ static const member members[] = {
     {"filter", read_filter},
     {"facets", read_facets},
     {"sums", read_sums},
+    {"sort", read_sort},
     {"snippets", read_snippets},
     {"explain", read_explain},
     {"count", read_count},
     {"fields", read_fields},
     {"timeout_ms", read_timeout},
     {"after", NULL},
-    {"sort", NULL},
     {"collapse", NULL},
     {"prior", NULL},
     {"attributes", NULL},
