@@ -7,7 +7,8 @@ README.md lists the folders of the source, one a line, in order; the README.md o
 may include headers of its own room and of rooms listed before it, and of no others. Every #include of a project
 header in .c, .h, .cu and .cuh files is checked, and so is that each folder that holds such files is listed.
 
-No folder holds more than MOST_FILES files itself; those of tests/data may. The map has at most MOST_LINES lines.
+No folder holds more than MOST_FILES files itself; those of tests/data may. The map has at most MOST_LINES lines,
+and a page of measurements as many as PAGES says: what was tried goes to TRIED.md, tables of papers to TABLES.md.
 
 The program is built on the public interface alone: a file of PROGRAM may include only headers of these rooms and the
 two public ones, and INLINE ones, of which nothing is linked. What measures (tools/bench) sees all."""
@@ -18,6 +19,7 @@ import sys
 SOURCES = ('.c', '.h', '.cu', '.cuh')
 PROGRAM = ('tools', 'tools/cli', 'tools/shell', 'tools/commands', 'tools/serve', 'tools/serve/protocols')
 MOST_FILES, MOST_LINES = 30, 15
+PAGES = {'MEASURED.md': 250}  # lines, at most
 PUBLIC = ('engine/api/gpuidx.h', 'engine/api/gpuidx_advanced.h')
 INLINE = ('engine/text/ascii.h',)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
@@ -71,6 +73,10 @@ def faults(root):
     for room, files in folders(root):
         if len(files) > MOST_FILES and not room.startswith('tests/data'):
             yield '%s/ holds %d files; a folder may hold %d' % (room, len(files), MOST_FILES)
+        for name in PAGES.keys() & set(files):
+            with open(os.path.join(root, room, name), encoding='utf-8') as f:
+                if sum(1 for _ in f) > PAGES[name]:
+                    yield '%s/%s has more than %d lines' % (room, name, PAGES[name])
         sources = [name for name in files if name.endswith(SOURCES)]
         if room == '.' or room.startswith('tests'):  # tests look into every room
             continue
