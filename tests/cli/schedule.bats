@@ -46,6 +46,29 @@ assert r["relative_errors"]["cpu"]["held_out"]["costs"] >= 0' <.stdout
     chmod 755 locked
 }
 
+@test "no table of costs, report or log of decisions is replaced unasked" {
+    for flag in costs report; do
+        echo kept >$flag
+        ask calibrate --engine=cpu -q "$TINY" log -o new.profile --runs 1 --$flag=$flag
+        exits 5
+        complains "$flag exists"
+        [ "$(cat $flag)" = kept ]
+        [ ! -e new.profile ]
+        ask calibrate --engine=cpu -q "$TINY" log -o new.profile --runs 1 --$flag=$flag --force
+        exits 0
+        [ "$(cat $flag)" != kept ] && [ -s $flag ]
+        rm -f new.profile
+    done
+    echo kept >decisions
+    ask replay -q --engine=hybrid "$TINY" log --decisions=decisions
+    exits 5
+    complains 'decisions exists'
+    [ "$(cat decisions)" = kept ]
+    ask replay -q --engine=hybrid "$TINY" log --decisions=decisions --force
+    exits 0
+    [ "$(cat decisions)" != kept ]
+}
+
 @test "calibrate refuses a log without a query that the index can answer" {
     : >empty
     ask calibrate --engine=cpu "$TINY" empty -o p

@@ -123,6 +123,14 @@ static void make_folders(char *path)
     }
 }
 
+/* A file that exists is found before the queries are timed. */
+static int refuse_old(const cli_args *a, const char *path)
+{
+    if (!path || !strcmp(path, "-") || cli_switch(a, "force") || !cli_is_regular(path))
+        return 0;
+    return cli_fail(GX_EEXISTS, "%s exists: use --force to replace it, or give another name", path);
+}
+
 /* The file that the profile goes to: --output, beside the index, or in the cache folder. The caller
  * frees it. NULL: the message is printed. */
 static char *choose_output(const cli_args *a, const gx_index *ix, int *code)
@@ -138,8 +146,8 @@ static char *choose_output(const cli_args *a, const gx_index *ix, int *code)
     }
     if (!path)
         *code = cli_fail(GX_ENOMEM, "no memory for a path");
-    else if (strcmp(path, "-") && !cli_switch(a, "force") && cli_is_regular(path))
-        *code = cli_fail(GX_EEXISTS, "%s exists: use --force to replace it, or give another name", path);
+    else
+        *code = refuse_old(a, path);
     if (path && *code) {
         free(path);
         path = NULL;
@@ -227,6 +235,8 @@ static int run(const cli_args *a)
     stop_on_signals();
     if (!code)
         output = choose_output(a, ix, &code);
+    if (!code)
+        code = refuse_old(a, cli_text(a, "report"));
     if (!code)
         code = open_engines(engines, a, ix);
     if (!code)
