@@ -1101,7 +1101,11 @@ class Index:
         return joined.decode("utf-8", "surrogateescape").split("\n")[:-1]
 
     def _docid_of(self, document: Union[str, int]) -> int:
-        return self.docid(document) if isinstance(document, str) else int(self._docids([document])[0])
+        if isinstance(document, str):
+            return self.docid(document)
+        if type(document) is int and 0 <= document < self.info.n_docs:  # an array takes longer than most that follows
+            return document
+        return int(self._docids([document])[0])
 
     def title(self, document: Union[str, int]) -> str:
         """The stored title of a document; "" where there is none."""
