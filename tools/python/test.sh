@@ -65,3 +65,4 @@ python "$examples/hard_negatives.py" scifact.gx "$data/queries.tsv" "$data/qrels
 [ "$(wc -l <negatives)" -ge 300 ]
 python "$examples/retriever.py" scifact.gx vitamin D deficiency
 python "$examples/sparse_encoder.py"
+python "$examples/shop.py" --products 20000 --bench

@@ -814,12 +814,13 @@ def test_relative_paths_mean_the_folder_of_the_opening(tmp_path, monkeypatch):
             assert pool.map(len, [ix]) == [1]
 
 
-@pytest.mark.parametrize("name", ["evaluate_scifact", "hard_negatives", "retriever", "sparse_encoder", "tune_bm25"])
+@pytest.mark.parametrize("name", ["evaluate_scifact", "hard_negatives", "retriever", "shop", "sparse_encoder",
+                                  "tune_bm25"])
 def test_examples_say_how_they_are_called(name):
     if name == "sparse_encoder":
         pytest.importorskip("scipy")
     example = os.path.join(os.path.dirname(__file__), "..", "examples", name + ".py")
-    wrong = ["--wrong"] if name == "sparse_encoder" else []  # which takes no arguments
+    wrong = ["--wrong"] if name in ("shop", "sparse_encoder") else []  # which take no arguments, or need none
     for arguments, code in ((wrong, 2), (["--help"], 0), (["-h"], 0)):
         done = subprocess.run([sys.executable, example, *arguments], capture_output=True, text=True)
         said = done.stdout if code == 0 else done.stderr
