@@ -2,7 +2,7 @@
 """Compare the words that `gpuidx build -f files` takes from HTML with those of html5lib (pip install html5lib), a
 parser by the HTML standard.
 
-    tests/witness/html.py [--gpuidx build/tools/gpuidx] [--seed N] [--pages N] [FILE...]
+    tests/witness/html_pages.py [--gpuidx build/tools/gpuidx] [--seed N] [--pages N] [FILE...]
 
 Random pages are made of the pieces below, whole and cut in two: tags, attributes with and without quotes, comments,
 scripts, declarations, references; every named reference alone, with and without its semicolon. Files are compared
