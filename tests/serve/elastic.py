@@ -254,13 +254,37 @@ class Elastic(unittest.TestCase):
             self.assertEqual([got['p']['values'][k] for k in got['p']['values']],
                              [years[rank(p)] if n else None for p in [0, 50, 99.5, 100]], q)
 
+    def test_results_come_in_the_order_of_attributes(self):
+        by_id = {d['id']: d for d in DOCUMENTS}
+        for q in [{'match_all': {}}, {'match': {'text': 'terms'}}, {'term': {'kind': 'odd'}}]:
+            scores = {h['_id']: h['_score'] for h in self.search({'query': q, 'size': 100})['hits']['hits']}
+            docids = {d['id']: i for i, d in enumerate(DOCUMENTS)}
+            for sort, key in [
+                    ('year', lambda i: by_id[i]['year']), ([{'year': 'desc'}], lambda i: -by_id[i]['year']),
+                    ([{'year': {'order': 'desc', 'missing': '_last'}}, '_score'], lambda i: -by_id[i]['year']),
+                    ([{'kind': {'order': 'asc'}}, {'year': 'desc'}, {'_score': 'desc'}, {'_doc': {'order': 'asc'}}],
+                     lambda i: (by_id[i]['kind'], -by_id[i]['year']))]:
+                want = sorted(scores, key=lambda i: (key(i), -scores[i], docids[i]))
+                a = self.search({'query': q, 'size': 100, 'sort': sort})
+                self.assertEqual(ids(a), want, (q, sort))
+                self.assertIsNone(a['hits']['max_score'])
+                for h in a['hits']['hits']:
+                    year = h['sort'][1 if len(sort) == 4 and isinstance(sort, list) else 0]
+                    self.assertEqual(year, by_id[h['_id']]['year'])
+                    self.assertEqual(h['_score'], scores[h['_id']] if '_score' in str(sort) else None)
+                page = self.search({'query': q, 'size': 3, 'from': 2, 'sort': sort})
+                self.assertEqual(ids(page), want[2:5])
+
     def test_what_is_not_there_is_refused_by_name_and_place(self):
         for body, at, words in [  # `at`: what stands at the place of the fault
             ({'query': {'match_phrase': {'text': 'a b'}}}, '{"text"', 'match_phrase'),
             ({'query': {'knn': {}}}, '{}', 'knn'), ({'query': {'nonsense': {}}}, '{}', 'nonsense'),
             ({'query': {'match': {'nope': 'x'}}}, '"x"', 'nope'),
             ({'query': {'match': {'text': {'query': 'x', 'fuzziness': 'AUTO'}}}}, '"AUTO"', 'fuzziness'),
-            ({'sort': ['year']}, '"year"', 'year'), ({'search_after': [1]}, '[1]', 'search_after'),
+            ({'sort': ['years']}, '"years"', 'year'), ({'search_after': [1]}, '[1]', 'search_after'),
+            ({'sort': [{'year': 'up'}]}, '"up"', 'asc'), ({'sort': ['_score', 'year']}, '"year"', 'year'),
+            ({'sort': [{'year': {'mode': 'avg'}}]}, '"avg"', 'mode'),
+            ({'sort': [{'_score': 'asc'}]}, '{"_score"', '_score'),
             ({'rescore': {}}, '{}', 'rescore'), ({'query': {'term': {'text': 'x'}}}, '"x"', 'match'),
             ({'query': {'range': {'year': {'gte': 'now-1d'}}}}, '"now', 'date'),
             ({'query': {'range': {'year': {'gte': 'soon'}}}}, '"soon"', 'soon'),

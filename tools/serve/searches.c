@@ -251,7 +251,7 @@ static void submit_all(exchange *x)
 static bool needs_session(const exchange *x)
 {
     for (size_t i = 0; i < x->n_plans; ++i)
-        if (x->plans[i].count || x->plans[i].n_facets || x->plans[i].setup.rm3.fb_docs || x->plans[i].browse ||
+        if (x->plans[i].count || x->plans[i].n_facets || x->plans[i].setup.rm3.fb_docs ||
             x->plans[i].setup.options.prior.weight != 0 || x->plans[i].sort_len)
             return true;
     return x->job != NULL;
@@ -414,56 +414,6 @@ static void run_searches(exchange *x, search *first, uint32_t n)
     }
 }
 
-/* ---- without a query ---- */
-
-/* The documents of a filter. */
-static gx_status select_documents(const search *s, uint64_t *words, uint64_t n_docs, gx_error *err)
-{
-    if (s->plan->filter)
-        return gx_filter_evaluate(s->plan->filter, words, NULL, err);
-    for (uint64_t i = 0; i < n_docs; ++i)
-        words[i / 64] |= UINT64_C(1) << i % 64;
-    return GX_OK;
-}
-
-/* Those of the page that is wanted. */
-static bool take_page(search *s, const uint64_t *words, uint64_t n_docs)
-{
-    const uint64_t from = s->plan->offset < s->n_matches ? s->plan->offset : s->n_matches;
-    uint64_t n = s->n_matches - from, seen = 0;
-    n = n < s->plan->wanted ? n : s->plan->wanted;
-    s->docids = malloc((n + 1) * (sizeof *s->docids + sizeof *s->scores));
-    if (!s->docids)
-        return false;
-    s->scores = (double *)(s->docids + n);
-    for (uint64_t i = 0; i < (n_docs + 63) / 64 && s->n_hits < n; ++i)
-        for (uint64_t left = words[i]; left && s->n_hits < n; left &= left - 1)
-            if (seen++ >= from) {
-                s->docids[s->n_hits] = 64 * i + (uint64_t)__builtin_ctzll(left);
-                s->scores[s->n_hits++] = 1;
-            }
-    return true;
-}
-
-static void browse(exchange *x, search *s)
-{
-    gx_error err = {GX_ENOMEM, "no memory for the documents"};
-    const uint64_t n_docs = x->at->n_docs;
-    const double begin = serve_clock();
-    uint64_t *words = calloc(n_docs / 64 + 1, sizeof *words);
-    gx_status st = words ? select_documents(s, words, n_docs, &err) : GX_ENOMEM;
-    for (uint64_t i = 0; st == GX_OK && i < n_docs / 64 + 1; ++i)
-        s->n_matches += (uint64_t)__builtin_popcountll(words[i]);
-    if (st == GX_OK && s->plan->n_facets)
-        st = gx_count_facets_of(&s->facets, x->at->ix, words, s->plan->facets, s->plan->n_facets, &err);
-    if (st == GX_OK && !take_page(s, words, n_docs))
-        st = GX_ENOMEM;
-    free(words);
-    s->seconds = serve_clock() - begin;
-    if (st != GX_OK)
-        set_error(s, st, err.text);
-}
-
 void searches_work(exchange *x)
 {
     const bool answered = !needs_session(x); /* by the service: only the reply is left to be written */
@@ -475,10 +425,7 @@ void searches_work(exchange *x)
     for (size_t i = 0, n; i < x->n_searches && !answered; i += n) {
         for (n = 1; i + n < x->n_searches && x->searches[i + n].plan == x->searches[i].plan;)
             ++n;
-        if (!x->searches[i].plan->browse)
-            run_searches(x, &x->searches[i], (uint32_t)n);
-        for (size_t j = i; j < i + n && x->searches[i].plan->browse; ++j)
-            browse(x, &x->searches[j]);
+        run_searches(x, &x->searches[i], (uint32_t)n);
     }
     finish(x);
 }

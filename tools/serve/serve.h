@@ -114,7 +114,6 @@ typedef struct plan {
     uint32_t offset, wanted;
     const char *sort; /* [sort_len] the order by attributes, of gx_page; sort_len 0: by score */
     size_t sort_len;
-    bool browse; /* all documents of the filter, in the order of their docids, without a query; each has score 1 */
     bool count, snippets, marked, texts, explain;
     const gx_facet *facets; /* [n_facets] */
     uint32_t n_facets;

@@ -15,8 +15,15 @@ typedef struct item {
     source_options source;
     highlight_options highlight;
     aggs aggs;
-    bool total;       /* the number of matches is told */
-    bool is_searched; /* by the exchange's search of this number: */
+    gx_text order; /* of gx_page.sort; empty: by score */
+    struct {
+        uint32_t number; /* of an attribute */
+        bool desc;
+    } keys[GX_MAX_SORT_KEYS];
+    uint32_t n_keys;
+    bool by_score, by_docid; /* these keys stand behind them, as they do in any case */
+    bool total;              /* the number of matches is told */
+    bool is_searched;        /* by the exchange's search of this number: */
     size_t search;
 } item;
 
@@ -30,8 +37,10 @@ typedef struct elastic {
 static void free_elastic(void *extra)
 {
     elastic *e = extra;
-    for (size_t i = 0; i < e->n; ++i)
+    for (size_t i = 0; i < e->n; ++i) {
         dsl_free(&e->items[i].dsl);
+        free(e->items[i].order.bytes);
+    }
     free(e->items);
     free(e);
 }
@@ -235,26 +244,74 @@ static bool read_total(reader *r, const json_t *value, void *to)
     return reader_bool(r, value, &it->total);
 }
 
-/* The order of results. By relevance, or by docid where all have one score; orders by attributes have their place
- * here, as search_after and collapse have theirs in `members`. */
+/* A key's order: "desc", or an object with `order`, `missing` and `mode`, of which each has one value alone that is
+ * not what Elasticsearch does without it. */
+static bool read_sort_order(reader *r, const json_t *how, bool *desc, bool *first)
+{
+    const char *key;
+    json_t *value;
+    const char *order = json_string_value(how);
+    if (json_is_object(how)) {
+        json_object_foreach((json_t *)how, key, value)
+        {
+            const char *text = json_string_value(value);
+            reader_enter(r, key, 0);
+            if (strcmp(key, "order") == 0)
+                order = text ? text : "";
+            else if (strcmp(key, "missing") == 0 && text && (!strcmp(text, "_first") || !strcmp(text, "_last")))
+                *first = strcmp(text, "_first") == 0;
+            else
+                return reader_fail(r, "'%.40s' with this value is not available in this version of gpuidx", key);
+            reader_leave(r);
+        }
+    } else if (how && !order) {
+        return reader_fail(r, "asc, desc or an object is expected");
+    }
+    if (order && strcmp(order, "asc") && strcmp(order, "desc"))
+        return reader_fail(r, "the order is asc or desc");
+    *desc = order ? strcmp(order, "desc") == 0 : *desc;
+    return true;
+}
+
+/* The order of results: by attributes, then by falling score, then by docid. Other orders are refused. */
 static bool read_sort_key(reader *r, const json_t *value, void *to)
 {
-    const char *name = json_string_value(value), *order = NULL;
+    const char *name = json_string_value(value);
+    const json_t *how = NULL;
     item *it = to;
+    gx_error err = {0};
+    bool first = false;
     if (json_is_object(value) && json_object_size(value) == 1) {
         void *i = json_object_iter((json_t *)value);
-        const json_t *how = json_object_iter_value(i);
+        how = json_object_iter_value(i);
         name = json_object_iter_key(i);
-        order = json_string_value(json_is_object(how) ? json_object_get(how, "order") : how);
     }
     if (!name)
         return reader_fail(r, "a name, or an object with one, is expected");
-    if (strcmp(name, "_score") == 0 && (!order || strcmp(order, "desc") == 0))
-        return true;
-    if (strcmp(name, "_doc") == 0 && (!order || strcmp(order, "asc") == 0) &&
-        (!it->query || json_object_get(it->query, "match_all")))
-        return true;
-    return reader_fail(r, "an order by '%.60s' is not available in this version of gpuidx", name);
+    bool desc = strcmp(name, "_score") == 0;
+    const bool special = desc || strcmp(name, "_doc") == 0;
+    if (how)
+        reader_enter(r, name, 0);
+    if (!read_sort_order(r, how, &desc, &first))
+        return false;
+    if (how)
+        reader_leave(r);
+    if (strcmp(name, "_score") == 0 && desc && !first && !it->by_docid)
+        return it->by_score = true;
+    if (strcmp(name, "_doc") == 0 && !desc && !first)
+        return it->by_docid = true;
+    if (special || it->by_score || it->by_docid || it->n_keys == GX_MAX_SORT_KEYS)
+        return reader_fail(
+            r,
+            "results come by at most %u attributes, then by falling _score, then by rising _doc; an order "
+            "with '%.60s' here is not available in this version of gpuidx",
+            GX_MAX_SORT_KEYS, name);
+    if (gx_index_find_attribute(it->source.ix, name, strlen(name), &it->keys[it->n_keys].number, &err))
+        return reader_fail(r, "%s", err.text);
+    it->keys[it->n_keys++].desc = desc;
+    gx_text_add_format(&it->order, "%s%s:%s:missing-%s", it->order.len ? "," : "", name, desc ? "desc" : "asc",
+                       first ? "first" : "last");
+    return true;
 }
 
 static bool read_sort(reader *r, const json_t *value, void *to)
@@ -369,7 +426,7 @@ static void set_text(const item *it, plan *p, search *s)
 {
     const dsl_query *q = &it->dsl;
     if (q->words.len == 0) {
-        p->browse = true;
+        s->all = true;
         s->text = "";
     } else if (q->plain) {
         p->setup.options.op = q->op;
@@ -390,6 +447,12 @@ static bool begin_item(reader *r, exchange *x, item *it)
     const size_t number = x->n_plans;
     if (!read_dsl(r, x, it) || !(p = exchange_add_plan(x)))
         return false;
+    if (it->by_docid && !it->by_score && it->dsl.words.len) {
+        reader_enter(r, "sort", 0);
+        return reader_fail(r, "an order by '_doc' is not available for a query with words");
+    }
+    p->sort = it->order.bytes;
+    p->sort_len = it->order.len;
     p->offset = (uint32_t)it->from;
     p->count = it->total;
     if (!open_filter(r, x, &it->dsl, p) || !set_facets(x, &it->aggs, p) || !native_settle(x, p, it->size))
@@ -628,6 +691,42 @@ void elastic_msearch(exchange *x)
 
 /* ---- answers ---- */
 
+/* In an order by attributes Elasticsearch tells no score, unless that is a key, too. */
+static bool has_scores(const item *it)
+{
+    return it->n_keys == 0 || it->by_score;
+}
+
+/* Without words Elasticsearch gives each document the score 1. */
+static double score_of(const item *it, double score)
+{
+    return it->dsl.words.len ? score : 1;
+}
+
+/* ,"sort":[19.9,"acme",null]: what results are ordered by; of several values the least one, with desc the greatest. */
+static gx_status put_sort(gx_text *t, exchange *x, const item *it, uint64_t docid, double score, gx_error *err)
+{
+    gx_values values = {0};
+    gx_status st = GX_OK;
+    gx_text_add_string(t, ",\"sort\":[");
+    for (uint32_t i = 0; i < it->n_keys && st == GX_OK; ++i) {
+        st = gx_index_values(x->at->ix, it->keys[i].number, &docid, 1, &values, err);
+        const uint64_t n = st == GX_OK ? values.starts[1] : 0;
+        gx_text_add_string(t, i ? "," : "");
+        if (n)
+            gx_text_add_json_value(t, values.type, &values.values[it->keys[i].desc ? n - 1 : 0]);
+        else
+            gx_text_add_string(t, "null");
+    }
+    if (it->by_score) {
+        gx_text_add_string(t, ",");
+        gx_text_add_score(t, score);
+    }
+    gx_text_add_string(t, "]");
+    gx_values_free(&values);
+    return st;
+}
+
 static gx_status put_hit(gx_text *t, exchange *x, const item *it, uint64_t docid, double score, gx_highlighter *marks,
                          gx_error *err)
 {
@@ -638,10 +737,15 @@ static gx_status put_hit(gx_text *t, exchange *x, const item *it, uint64_t docid
     gx_text_add_string(t, ",\"_id\":");
     gx_text_add_json(t, id, len);
     gx_text_add_string(t, ",\"_score\":");
-    gx_text_add_score(t, score);
+    if (has_scores(it))
+        gx_text_add_score(t, score);
+    else
+        gx_text_add_string(t, "null");
     gx_status st = source_write(t, x->at->ix, docid, &it->source, err);
     if (st == GX_OK && marks && (it->highlight.text || it->highlight.title))
         st = highlight_write(t, x->at->ix, docid, marks, &it->highlight, err);
+    if (st == GX_OK && it->n_keys)
+        st = put_sort(t, x, it, docid, score, err);
     gx_text_add_string(t, "}");
     return st;
 }
@@ -650,20 +754,20 @@ static gx_status put_hits(gx_text *t, exchange *x, const item *it, const search 
 {
     gx_highlighter *marks = NULL;
     gx_status st = GX_OK;
-    if ((it->highlight.text || it->highlight.title) && !s->plan->browse)
+    if ((it->highlight.text || it->highlight.title) && it->dsl.words.len)
         st = searches_open_marks(s, &marks, err);
     gx_text_add_string(t, "\"hits\":{");
     if (it->total)
         gx_text_add_format(t, "\"total\":{\"value\":%llu,\"relation\":\"eq\"},", (unsigned long long)s->n_matches);
     gx_text_add_string(t, "\"max_score\":");
-    if (s->n_hits && it->from == 0)
-        gx_text_add_score(t, s->scores[0]);
+    if (s->n_hits && it->from == 0 && it->n_keys == 0)
+        gx_text_add_score(t, score_of(it, s->scores[0]));
     else
         gx_text_add_string(t, "null");
     gx_text_add_string(t, ",\"hits\":[");
     for (uint32_t i = 0; i < s->n_hits && st == GX_OK; ++i) {
         gx_text_add_string(t, i ? "," : "");
-        st = put_hit(t, x, it, s->docids[i], s->scores[i], marks, err);
+        st = put_hit(t, x, it, s->docids[i], score_of(it, s->scores[i]), marks, err);
     }
     gx_text_add_string(t, "]}");
     gx_highlighter_close(marks);
