@@ -151,7 +151,8 @@ static gx_status keep_behind(gx_ordering *o, const gx_ordered_file *f, uint32_t 
             docids[n_behind++] = docids[i];
     }
     const gx_status st = keep_lower_scores(o, f, equal, &n_equal);
-    memcpy(docids + n_behind, equal, n_equal * sizeof *equal);
+    if (n_equal)
+        memcpy(docids + n_behind, equal, n_equal * sizeof *equal);
     *n = n_behind + n_equal;
     free(equal);
     return st;

@@ -181,6 +181,8 @@ typedef struct found {
 
 static bool add(found *x, const uint32_t *docids, uint32_t n)
 {
+    if (!n)
+        return true;
     if (!gx_reserve(&x->docids, &x->max, x->n + n, sizeof *x->docids))
         return false;
     memcpy(x->docids + x->n, docids, n * sizeof *docids);

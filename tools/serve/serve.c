@@ -108,6 +108,9 @@ static void wait_for_end(server *sv, const sigset_t *set)
         reload(sv);
 }
 
+/* Seconds without a request after which there are no more: what a client had sent before the signal is read by then. */
+#define STILL 0.2
+
 /* Requests under way are answered; a second signal, or the time for it, ends the wait for those that are still being
  * read or sent. */
 static void drain(server *sv, const sigset_t *set)
@@ -117,8 +120,10 @@ static void drain(server *sv, const sigset_t *set)
     notify_systemd("STOPPING=1");
     http_drain(sv->http);
     writers_drain(sv->writers);
-    while (http_under_way(sv->http) && serve_clock() < end) {
+    for (double busy = serve_clock(), now = busy; now < end && now < busy + STILL; now = serve_clock()) {
         const struct timespec moment = {0, 20 * 1000000};
+        if (http_under_way(sv->http))
+            busy = now;
         if (sigtimedwait(set, NULL, &moment) > 0)
             break;
     }
