@@ -98,7 +98,8 @@ static void count_degrees(worker *w, const range *r)
 {
     const doc_arrays *a = &w->b->sets[r->set];
     const uint32_t *terms = a->terms + r->at;
-    memset(w->degrees, 0, r->n_terms * sizeof *w->degrees);
+    if (r->n_terms)
+        memset(w->degrees, 0, r->n_terms * sizeof *w->degrees);
     for (uint32_t i = r->first; i < r->first + r->n; ++i) {
         const uint32_t side = w->b->right[i];
         for (const uint32_t *end = terms + a->lens[i]; terms < end; ++terms)
