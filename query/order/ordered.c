@@ -173,8 +173,10 @@ static gx_status put_hits(gx_ordering *o, gx_hits *hits)
         for (uint32_t l = 0; l < sort->n; ++l)
             o->hits[i].values[l] = gx_sort_value_of(ix->parts ? ix->parts->parts[o->hits[i].file].ix : ix,
                                                     &sort->levels[l], o->hits[i].local);
-    if (o->n)
-        qsort_r(o->hits, o->n, sizeof *o->hits, by_values, (void *)sort);
+    hits->n = 0;
+    if (!o->n)
+        return GX_OK;
+    qsort_r(o->hits, o->n, sizeof *o->hits, by_values, (void *)sort);
     size_t n = o->n < o->k ? o->n : o->k;
     while (n && n < o->n && compare_values(sort, &o->hits[n - 1], &o->hits[n]) == 0)
         ++n;
