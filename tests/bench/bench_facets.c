@@ -16,16 +16,9 @@
 #include "engine/random.h"
 #include "index/index.h"
 #include "query/facet/facet_counts.h"
+#include "tests/bench/timing.h"
 
 enum { MAX_QUERIES = 1000, ROUNDS = 3, MAX_FACETS = GX_MAX_ATTRIBUTES };
-
-/* What this thread has run: it leaves out what other programs take of a processor. */
-static double own_time(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void die(const gx_error *err)
 {

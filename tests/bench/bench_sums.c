@@ -11,16 +11,10 @@
 #include <time.h>
 
 #include "engine/api/gpuidx_advanced.h"
+#include "tests/bench/timing.h"
 
 enum { ROUNDS = 3000 };
 #define ENOUGH 2.0 /* seconds of one kind */
-
-static double own_time(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void die(const gx_error *err)
 {

@@ -19,6 +19,7 @@
 #include "query/cpu/choice.h"
 #include "query/exec/exec.h"
 #include "query/filter/filter.h"
+#include "tests/bench/timing.h"
 
 enum { AUTO, LISTS, BLOCK_MAX, ACCUMULATE, EXHAUST, N_WAYS };
 static const char *const way_names[N_WAYS] = {"auto", "lists", "block-max", "accumulate", "exhaustive"};
@@ -48,30 +49,6 @@ static void die(const char *what)
 {
     fprintf(stderr, "bench_ways: %s\n", what);
     exit(1);
-}
-
-static int rising(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double own_time(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* The least time between two readings of own_time(). */
-static double clock_cost(void)
-{
-    double least = 1;
-    for (int i = 0; i < 10000; ++i) {
-        const double t = own_time(), took = own_time() - t;
-        least = took < least ? took : least;
-    }
-    return least;
 }
 
 static gx_status run(const bench *b, const query *q, int way, gx_hits *hits)
