@@ -338,14 +338,19 @@ GX_API uint64_t gx_index_cf(const gx_index *ix, uint32_t term);
 typedef struct gx_text_term {
     const char *term; /* NUL-terminated */
     size_t len, begin, end;
+    uint32_t position; /* of its word in the text, from 0; stop words leave gaps, and terms of one word may share it */
 } gx_text_term;
 
-/* Make the terms of a text with the index's analyzer, as a build and a query of kind
- * GX_QUERY_TEXT do. *out receives an array of *n terms, in the order of the text; their bytes
- * are part of the same allocation, which the caller frees with free(*out). Thread-safe.
- * GX_ENOMEM. */
+/* Make the terms of a text with the index's analyzer, as a build does. *out receives an array of
+ * *n terms, in the order of the text; their bytes are part of the same allocation, which the
+ * caller frees with free(*out). Thread-safe. GX_ENOMEM. */
 GX_API gx_status gx_index_analyze(const gx_index *ix, const char *text, size_t len, gx_text_term **out, size_t *n,
                                   gx_error *err);
+
+/* The same as a query of kind GX_QUERY_TEXT does: without the terms that stand in documents for shorter queries alone,
+ * such as the single characters of a longer run of Han. */
+GX_API gx_status gx_index_analyze_query(const gx_index *ix, const char *text, size_t len, gx_text_term **out, size_t *n,
+                                        gx_error *err);
 
 /* Whether this program makes the same terms of text as the one that built the index, where the index tells. Terms of
  * Snowball's stemmers depend on the version of libstemmer, those of a fold and of emoji on utf8proc's. */
@@ -782,7 +787,10 @@ typedef struct gx_query_options {
 #define GX_QUERY_OPTIONS                                                                                               \
     {                                                                                                                  \
         sizeof(gx_query_options), GX_OP_OR, 10, GX_BM25, NAN, NAN, true, false, NULL, NULL, 0, GX_ALGORITHM_AUTO, 0,   \
-            NULL, 0, 0, { "", GX_PRIOR_LOG, 0, 1 }                                                                     \
+            NULL, 0, 0,                                                                                                \
+        {                                                                                                              \
+            "", GX_PRIOR_LOG, 0, 1                                                                                     \
+        }                                                                                                              \
     }
 GX_API void gx_query_options_init(gx_query_options *o, size_t size);
 

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "engine/text/json_text.h"
 #include "engine/status.h"
+#include "engine/text/json_text.h"
 #include "engine/thread_number.h"
 #include "index/analysis/fold.h"
 #include "index/analysis/language.h"
@@ -49,6 +49,7 @@ struct gx_analysis {
     bool folded;                 /* the tokenizer's text is fold's; else it is as it was given */
     struct sb_stemmer *snowball; /* NULL if the stemmer is not one of Snowball's */
     bool porter;
+    bool query; /* the text is a query's */
     char *term; /* scratch; lower case takes at most three times a token's bytes */
 };
 
@@ -504,7 +505,7 @@ gx_status gx_analysis_tokenize(gx_analysis *a, size_t len, gx_tokens *out)
     const bool lower = (a->an->lowercase || a->an->fold) && a->an->language != GX_LANGUAGE_TURKISH;
     if (!gx_tokenize(s, a->an->mode, lower, len))
         return GX_ENOMEM;
-    *out = (gx_tokens){s->bytes, s->tokens, s->n, (uint32_t)(s->replaced - replaced)};
+    *out = (gx_tokens){s->bytes, s->tokens, s->n, (uint32_t)(s->replaced - replaced), NULL, s->n};
     if (a->folded)
         out->replaced += a->fold.replaced;
     return GX_OK;
@@ -630,6 +631,7 @@ static void release_workspace(const gx_analyzer *an, gx_analysis *a)
 
 static gx_status analyze(gx_analysis *a, const char *text, size_t len, gx_term_fn *emit, void *user)
 {
+    uint32_t position = 0; /* of the piece's first token */
     for (size_t at = 0; at < len;) {
         const size_t piece = gx_safe_split(text + at, len - at);
         char *p = gx_analysis_buffer(a, piece);
@@ -645,20 +647,34 @@ static gx_status analyze(gx_analysis *a, const char *text, size_t len, gx_term_f
             if (gx_analysis_term(a, t.bytes + begin, end - begin, &term, &n) != GX_TOKEN_TERM)
                 continue;
             gx_analysis_range(a, &begin, &end);
-            if (!emit(user, term, n, at + begin, at + end))
+            const gx_found_term found = {term, n, at + begin, at + end, position + (t.positions ? t.positions[i] : i)};
+            if (!emit(user, &found))
                 return GX_OK;
         }
+        position += t.n_positions;
         at += piece;
     }
     return GX_OK;
 }
 
-gx_status gx_analyze(const gx_analyzer *an, const char *text, size_t len, gx_term_fn *emit, void *user)
+static gx_status analyze_as(const gx_analyzer *an, bool query, const char *text, size_t len, gx_term_fn *emit,
+                            void *user)
 {
     gx_analysis *a = acquire_workspace(an);
     if (!a)
         return GX_ENOMEM;
+    a->query = query;
     const gx_status st = analyze(a, text, len, emit, user);
     release_workspace(an, a);
     return st;
+}
+
+gx_status gx_analyze(const gx_analyzer *an, const char *text, size_t len, gx_term_fn *emit, void *user)
+{
+    return analyze_as(an, false, text, len, emit, user);
+}
+
+gx_status gx_analyze_query(const gx_analyzer *an, const char *text, size_t len, gx_term_fn *emit, void *user)
+{
+    return analyze_as(an, true, text, len, emit, user);
 }

@@ -67,14 +67,25 @@ bool gx_analyzer_is_recorded(const gx_analyzer *an); /* does it tell what made t
 /* Is what was recorded when the terms were made as in this program? *what tells the difference. */
 gx_analysis_change gx_analyzer_change(const gx_analyzer *an, gx_error *what);
 
-/* Receives a term; its bytes live until the function returns. [begin, end) is the token's byte
- * range in the text, for snippets; with a fold, tokens made of one character share its bytes.
- * Returning false ends the analysis. */
-typedef bool gx_term_fn(void *user, const char *term, size_t len, size_t begin, size_t end);
+/* A term of a text. */
+typedef struct gx_found_term {
+    const char *term; /* [len] */
+    size_t len;
+    size_t begin, end; /* the token's bytes in the text, for snippets; with a fold, tokens made of one character share
+                          its bytes, and tokens of one word may overlap */
+    uint32_t position; /* of the token (gx_tokens); stop words leave gaps */
+} gx_found_term;
 
-/* Call emit for every term of text, in order. Thread-safe. The analyzer keeps a pool of workspaces,
+/* Receives a term; its bytes live until the function returns. Returning false ends the analysis. */
+typedef bool gx_term_fn(void *user, const gx_found_term *t);
+
+/* Call emit for every term of text, in order: by rising position. Thread-safe. The analyzer keeps a pool of workspaces,
  * so that most calls need not make a stemmer. GX_ENOMEM. */
-gx_status gx_analyze(const gx_analyzer *an, const char *text, size_t len, gx_term_fn *emit, void *user);
+typedef gx_status gx_analyze_fn(const gx_analyzer *an, const char *text, size_t len, gx_term_fn *emit, void *user);
+gx_analyze_fn gx_analyze;
+
+/* The same of the text of a query: terms are left out that stand in documents for shorter queries alone. */
+gx_analyze_fn gx_analyze_query;
 
 /* ---- in two steps, for a builder ---- */
 
@@ -92,6 +103,9 @@ typedef struct gx_tokens {
     const gx_token *ranges; /* [n] */
     uint32_t n;
     uint32_t replaced; /* bytes of the text that are not UTF-8; counted by the word tokenizer and a fold only */
+    const uint32_t
+        *positions;       /* [n] of the tokens: from 0, never falling; several may share one. NULL: token i has i */
+    uint32_t n_positions; /* the positions of a text's next piece begin here; n without positions */
 } gx_tokens;
 
 /* Room for a text of len < 2^31 bytes, which the caller fills before gx_analysis_tokenize. NULL: no

@@ -120,32 +120,32 @@ typedef struct text_terms {
     size_t n, n_bytes;
 } text_terms;
 
-static bool take_term(void *user, const char *term, size_t len, size_t begin, size_t end)
+static bool take_term(void *user, const gx_found_term *found)
 {
     text_terms *t = user;
     if (t->terms) {
-        t->terms[t->n] = (gx_text_term){t->bytes, len, begin, end};
-        memcpy(t->bytes, term, len);
-        t->bytes[len] = 0;
-        t->bytes += len + 1;
+        t->terms[t->n] = (gx_text_term){t->bytes, found->len, found->begin, found->end, found->position};
+        memcpy(t->bytes, found->term, found->len);
+        t->bytes[found->len] = 0;
+        t->bytes += found->len + 1;
     }
     ++t->n;
-    t->n_bytes += len + 1;
+    t->n_bytes += found->len + 1;
     return true;
 }
 
 /* Analyse twice, once to count and once to keep, which needs one allocation. */
-static gx_status analyze(const gx_analyzer *an, const char *text, size_t len, gx_text_term **out, size_t *n,
-                         gx_error *err)
+static gx_status analyze(const gx_analyzer *an, gx_analyze_fn *analyze_with, const char *text, size_t len,
+                         gx_text_term **out, size_t *n, gx_error *err)
 {
     *out = NULL;
     text_terms count = {0}, kept = {0};
-    gx_status st = gx_analyze(an, text, len, take_term, &count);
+    gx_status st = analyze_with(an, text, len, take_term, &count);
     if (st == GX_OK && !(kept.terms = malloc(count.n * sizeof *kept.terms + count.n_bytes + 1)))
         st = GX_ENOMEM;
     if (st == GX_OK) {
         kept.bytes = (char *)(kept.terms + count.n);
-        st = gx_analyze(an, text, len, take_term, &kept);
+        st = analyze_with(an, text, len, take_term, &kept);
     }
     if (st != GX_OK) {
         free(kept.terms);
@@ -159,7 +159,13 @@ static gx_status analyze(const gx_analyzer *an, const char *text, size_t len, gx
 gx_status gx_index_analyze(const gx_index *ix, const char *text, size_t len, gx_text_term **out, size_t *n,
                            gx_error *err)
 {
-    return analyze(ix->analyzer, text, len, out, n, err);
+    return analyze(ix->analyzer, gx_analyze, text, len, out, n, err);
+}
+
+gx_status gx_index_analyze_query(const gx_index *ix, const char *text, size_t len, gx_text_term **out, size_t *n,
+                                 gx_error *err)
+{
+    return analyze(ix->analyzer, gx_analyze_query, text, len, out, n, err);
 }
 
 gx_analysis_change gx_index_analysis_change(const gx_index *ix, gx_error *what)
@@ -180,7 +186,7 @@ gx_status gx_analyze_text(const char *analyzer, const char *stemmer, const char 
     gx_status st = gx_analyzer_open(&an, &options, err);
     if (st != GX_OK)
         return st;
-    st = analyze(an, text, len, out, n, err);
+    st = analyze(an, gx_analyze, text, len, out, n, err);
     gx_analyzer_close(an);
     return st;
 }

@@ -196,7 +196,7 @@ static gx_status read_query(features *out, const gx_index *ix, const gx_query *q
             room = add(out, query->terms[i].term, query->terms[i].len, query->terms[i].weight);
     } else {
         size_t n;
-        const gx_status st = gx_index_analyze(ix, query->text, query->len, analysed, &n, err);
+        const gx_status st = gx_index_analyze_query(ix, query->text, query->len, analysed, &n, err);
         if (st != GX_OK)
             return st;
         for (size_t i = 0; room && i < n; ++i)

@@ -48,18 +48,17 @@ static uint32_t find_term(const gx_highlighter *h, const char *term, size_t len)
     return UINT32_MAX;
 }
 
-static bool take_query_term(void *user, const char *term, size_t len, size_t begin, size_t end)
+static bool take_query_term(void *user, const gx_found_term *found)
 {
     gx_highlighter *h = user;
-    (void)begin, (void)end;
-    if (find_term(h, term, len) != UINT32_MAX)
+    if (find_term(h, found->term, found->len) != UINT32_MAX)
         return true;
     if (h->n_terms == GX_MAX_TERMS)
         return false;
     query_term *t = &h->terms[h->n_terms];
-    const uint64_t df = gx_index_df_of(h->ix, term, len);
-    t->bytes = strndup(term, len);
-    t->len = len;
+    const uint64_t df = gx_index_df_of(h->ix, found->term, found->len);
+    t->bytes = strndup(found->term, found->len);
+    t->len = found->len;
     t->known = df != 0;
     if (!t->bytes) {
         h->no_memory = true;
@@ -73,7 +72,7 @@ static bool take_query_term(void *user, const char *term, size_t len, size_t beg
 
 static gx_status take_text(gx_highlighter *h, const char *text, size_t len, gx_error *err)
 {
-    const gx_status st = gx_analyze(h->ix->analyzer, text, len, take_query_term, h);
+    const gx_status st = gx_analyze_query(h->ix->analyzer, text, len, take_query_term, h);
     return st ? gx_fail(err, st, "cannot analyse a query of %zu bytes: %s", len, gx_status_name(st)) : st;
 }
 
@@ -87,7 +86,7 @@ static gx_status take_query(gx_highlighter *h, const gx_query *q, gx_error *err)
         return take_text(h, q->text, q->len, err);
     case GX_QUERY_TERMS:
         for (uint32_t i = 0; i < q->n_terms; ++i)
-            take_query_term(h, q->terms[i].term, q->terms[i].len, 0, 0);
+            take_query_term(h, &(gx_found_term){.term = q->terms[i].term, .len = q->terms[i].len});
         return GX_OK;
     case GX_QUERY_ALL:
         return GX_OK;
@@ -169,16 +168,16 @@ static void count_words(gx_highlighter *h, size_t to)
     }
 }
 
-static bool take_text_term(void *user, const char *term, size_t len, size_t begin, size_t end)
+static bool take_text_term(void *user, const gx_found_term *found)
 {
     gx_highlighter *h = user;
-    const uint32_t t = find_term(h, term, len);
+    const uint32_t t = find_term(h, found->term, found->len);
     if (t == UINT32_MAX)
         return true;
     if (h->n_matches == MAX_MATCHES)
         return false;
-    count_words(h, begin + 1); /* the word of this term is the last begun one */
-    h->matches[h->n_matches++] = (match){begin, end, h->word - 1, t};
+    count_words(h, found->begin + 1); /* the word of this term is the last begun one */
+    h->matches[h->n_matches++] = (match){found->begin, found->end, h->word - 1, t};
     return true;
 }
 

@@ -79,20 +79,20 @@ static bool add_scored(gx_boolean *b, const char *term, size_t len, float weight
     return true;
 }
 
-static bool take_term(void *user, const char *term, size_t len, size_t begin, size_t end)
+static bool take_term(void *user, const gx_found_term *found)
 {
     reading *r = user;
-    (void)begin, (void)end;
     if (r->b->n_leaves++ == MAX_LEAVES) {
         r->st = gx_fail(r->err, GX_EUSAGE, "column %u: the query has more than %u terms; shorten it", r->word->column,
                         MAX_LEAVES);
         return false;
     }
-    add_child(r, r->group,
-              add_match(r, GX_MATCH_TERM, r->b->ix->parts ? NONE : gx_index_find_term(r->b->ix, term, len)));
+    add_child(
+        r, r->group,
+        add_match(r, GX_MATCH_TERM, r->b->ix->parts ? NONE : gx_index_find_term(r->b->ix, found->term, found->len)));
     if (r->negated)
         r->b->negated = true;
-    else if (!add_scored(r->b, term, len, r->weight))
+    else if (!add_scored(r->b, found->term, found->len, r->weight))
         fail_memory(r);
     return r->st == GX_OK;
 }
@@ -106,7 +106,7 @@ static uint32_t read_word(reading *r, const gx_node *n, float weight, bool negat
     r->group = add_match(r, kind, 0);
     if (r->st != GX_OK)
         return NONE;
-    const gx_status st = gx_analyze(r->b->ix->analyzer, r->tree->words + n->word, n->len, take_term, r);
+    const gx_status st = gx_analyze_query(r->b->ix->analyzer, r->tree->words + n->word, n->len, take_term, r);
     if (st != GX_OK && r->st == GX_OK)
         r->st = gx_fail(r->err, st, "cannot analyse a word of %zu bytes: %s", n->len, gx_status_name(st));
     return close_group(r, r->group);

@@ -117,19 +117,18 @@ static bool bag_add_staged(term_bag *g)
     return good;
 }
 
-static bool take_term(void *user, const char *term, size_t len, size_t begin, size_t end)
+static bool take_term(void *user, const gx_found_term *found)
 {
     term_bag *g = user;
     staged_terms *s = &g->staged;
-    const uint64_t hash = gx_hash(term, len);
-    (void)begin, (void)end;
-    if (g->ix->parts || len > STAGED_BYTES)
-        return bag_add_term(g, gx_index_find_term(g->ix, term, len), hash);
-    if ((s->n == STAGED_TERMS || len > STAGED_BYTES - s->n_bytes) && !bag_add_staged(g))
+    const uint64_t hash = gx_hash(found->term, found->len);
+    if (g->ix->parts || found->len > STAGED_BYTES)
+        return bag_add_term(g, gx_index_find_term(g->ix, found->term, found->len), hash);
+    if ((s->n == STAGED_TERMS || found->len > STAGED_BYTES - s->n_bytes) && !bag_add_staged(g))
         return false;
-    memcpy(s->bytes + s->n_bytes, term, len);
-    s->keys[s->n++] = (gx_term_key){s->bytes + s->n_bytes, (uint32_t)len, hash};
-    s->n_bytes += (uint32_t)len;
+    memcpy(s->bytes + s->n_bytes, found->term, found->len);
+    s->keys[s->n++] = (gx_term_key){s->bytes + s->n_bytes, (uint32_t)found->len, hash};
+    s->n_bytes += (uint32_t)found->len;
     gx_index_expect_hashed(g->ix, hash);
     return true;
 }
@@ -349,7 +348,7 @@ gx_status gx_query_options_check(const gx_query_options *opt, const gx_index *ix
 static gx_status make_from_text(gx_plan *out, term_bag *g, const char *text, size_t len, const gx_query_options *opt,
                                 gx_error *err)
 {
-    const gx_status st = gx_analyze(g->ix->analyzer, text, len, take_term, g);
+    const gx_status st = gx_analyze_query(g->ix->analyzer, text, len, take_term, g);
     if (st != GX_OK)
         return gx_fail(err, st, "cannot analyse a query of %zu bytes: %s", len, gx_status_name(st));
     bag_add_staged(g); /* make_from_bag refuses too many terms */
@@ -582,16 +581,15 @@ typedef struct few_terms {
     char bytes[512];
 } few_terms;
 
-static bool take_few(void *user, const char *term, size_t len, size_t begin, size_t end)
+static bool take_few(void *user, const gx_found_term *found)
 {
     few_terms *f = user;
-    (void)begin, (void)end;
-    f->too_many = f->n == sizeof f->terms / sizeof *f->terms || len > sizeof f->bytes - f->n_bytes;
+    f->too_many = f->n == sizeof f->terms / sizeof *f->terms || found->len > sizeof f->bytes - f->n_bytes;
     if (f->too_many)
         return false;
-    memcpy(f->bytes + f->n_bytes, term, len);
-    f->terms[f->n++] = (gx_weighted_term){f->bytes + f->n_bytes, len, 1};
-    f->n_bytes += (uint32_t)len;
+    memcpy(f->bytes + f->n_bytes, found->term, found->len);
+    f->terms[f->n++] = (gx_weighted_term){f->bytes + f->n_bytes, found->len, 1};
+    f->n_bytes += (uint32_t)found->len;
     return true;
 }
 
@@ -600,7 +598,7 @@ static gx_status plan_long_text(gx_query_plan *out, const gx_index *ix, const ch
 {
     gx_text_term *found;
     size_t n;
-    gx_status st = gx_index_analyze(ix, text, len, &found, &n, err);
+    gx_status st = gx_index_analyze_query(ix, text, len, &found, &n, err);
     if (st != GX_OK)
         return st;
     gx_weighted_term *terms = malloc((n + 1) * sizeof *terms);
@@ -621,7 +619,7 @@ gx_status gx_query_plan_text(gx_query_plan *out, const gx_index *ix, const char 
     few_terms few;
     few.n = few.n_bytes = 0;
     few.too_many = false;
-    const gx_status st = gx_analyze(ix->analyzer, text, len, take_few, &few);
+    const gx_status st = gx_analyze_query(ix->analyzer, text, len, take_few, &few);
     if (st != GX_OK)
         return gx_fail(err, st, "cannot analyse a query of %zu bytes: %s", len, gx_status_name(st));
     return few.too_many ? plan_long_text(out, ix, text, len, stats, opt, err)

@@ -33,19 +33,18 @@ static gx_query_term *find_term(gx_text_terms *t, uint32_t part, uint32_t id)
     return NULL;
 }
 
-static bool take(void *user, const char *term, size_t len, size_t begin, size_t end)
+static bool take(void *user, const gx_found_term *found)
 {
     search *s = user;
     gx_text_terms *t = s->terms;
     const uint32_t n_parts = t->parts->n;
     uint32_t *ids = t->ids + t->n * n_parts, part = 0;
-    (void)begin, (void)end;
     s->few = t->n < GX_FEW_TERMS && (t->n + 1) * n_parts <= GX_FEW_IDS;
     if (!s->few)
         return false;
-    const uint64_t df = gx_parts_find_ids(t->parts, term, len, ids);
+    const uint64_t df = gx_parts_find_ids(t->parts, found->term, found->len, ids);
     if (df == 0)
-        return s->few = add_unknown(t, gx_hash(term, len));
+        return s->few = add_unknown(t, gx_hash(found->term, found->len));
     while (ids[part] == UINT32_MAX)
         ++part;
     gx_query_term *same = find_term(t, part, ids[part]);
@@ -74,7 +73,7 @@ gx_status gx_text_terms_find(gx_text_terms *out, bool *few, const gx_index *ix, 
     search s = {out, true};
     out->parts = ix->parts;
     out->n = out->n_unknown = 0;
-    const gx_status st = gx_analyze(ix->analyzer, text, len, take, &s);
+    const gx_status st = gx_analyze_query(ix->analyzer, text, len, take, &s);
     *few = s.few;
     if (st != GX_OK)
         return gx_fail(err, st, "cannot analyse a query of %zu bytes: %s", len, gx_status_name(st));

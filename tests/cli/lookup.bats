@@ -88,8 +88,8 @@ assert sum(t["bytes"] for t in terms) == coding["docid_bytes"] + coding["tf_byte
     python3 -c '
 import json, sys
 t = json.load(sys.stdin)["terms"]
-assert t == [{"begin": 0, "end": 8, "text": "Skipping", "term": "skip"},
-             {"begin": 9, "end": 15, "text": "blocks", "term": "block"}], t' <<<"$output"
+assert t == [{"begin": 0, "end": 8, "position": 0, "text": "Skipping", "term": "skip"},
+             {"begin": 9, "end": 15, "position": 1, "text": "blocks", "term": "block"}], t' <<<"$output"
     ask analyze --analyzer=whitespace 'A b,c' d
     exits 0
     [ "$output" = "$(printf '0\t1\tA\n2\t5\tb,c\n6\t7\td')" ]
@@ -126,8 +126,8 @@ assert t == [{"begin": 0, "end": 8, "text": "Skipping", "term": "skip"},
     python3 -c '
 import json, sys
 t = json.load(sys.stdin)["terms"]
-assert t == [{"begin": 0, "end": 1, "text": "x", "term": "x"},
-             {"begin": 2, "end": 9, "text": "cafe\u0301s", "term": "cafes"}], t' <<<"$output"
+assert t == [{"begin": 0, "end": 1, "position": 0, "text": "x", "term": "x"},
+             {"begin": 2, "end": 9, "position": 1, "text": "cafe\u0301s", "term": "cafes"}], t' <<<"$output"
     ask analyze --analyzer=simple --fold=unicode $'STRASSE stra\u00dfe'
     [ "$(cut -f3 <<<"$output" | uniq -c | wc -l)" = 1 ]
     "$GPUIDX" export -q folded.gx -o folded.ciff -f ciff

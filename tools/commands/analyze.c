@@ -24,7 +24,8 @@ static int put_terms(const cli_args *a, const gx_index *ix, const char *text, si
     for (size_t i = 0; i < n && !cli_output_failed(); ++i) {
         const gx_text_term *t = &terms[i];
         if (lookup_json(a)) {
-            printf("%s{\"begin\":%zu,\"end\":%zu,\"text\":", i ? "," : "", t->begin, t->end);
+            printf("%s{\"begin\":%zu,\"end\":%zu,\"position\":%u,\"text\":", i ? "," : "", t->begin, t->end,
+                   t->position);
             out_put_json(stdout, text + t->begin, t->end - t->begin);
             fputs(",\"term\":", stdout);
             out_put_json(stdout, t->term, t->len);
@@ -123,7 +124,7 @@ const cli_command cmd_analyze = {
                    "`TEXT`, or with `-`, the text is standard input.\n"
                    "\n"
                    "With `--format=json` all is one JSON object: `schema` (1) and `terms`, each with `begin`, `end`, "
-                   "`text` (the word) and `term`.",
+                   "`position` (of the word in the text, from 0; words left out count), `text` (the word) and `term`.",
     .examples = examples,
     .flags = flags,
     .min_args = 0,

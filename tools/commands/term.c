@@ -106,7 +106,7 @@ static int put_word(const cli_args *a, const gx_index *ix, const char *word)
     size_t n = 1;
     int code = 0;
     const bool as_is = cli_switch(a, "as-is");
-    if (!as_is && gx_index_analyze(ix, word, strlen(word), &terms, &n, &err))
+    if (!as_is && gx_index_analyze_query(ix, word, strlen(word), &terms, &n, &err))
         return cli_fail_error(&err);
     if (n == 0)
         code = cli_fail(GX_ENOTFOUND, "nothing is left of '%s' after analysis: it is a stop word or punctuation", word);

@@ -151,11 +151,13 @@ class Postings(NamedTuple):
 
 
 class Token(NamedTuple):
-    """A term that analysis made of the bytes [begin, end) of a text's UTF-8."""
+    """A term that analysis made of the bytes [begin, end) of a text's UTF-8, and its word's position from 0. Words that
+    analysis leaves out count."""
 
     term: str
     begin: int
     end: int
+    position: int
 
 
 class _Facets:
@@ -1210,14 +1212,16 @@ class Index:
             return Postings(np.zeros(0, np.uint32), np.zeros(0, np.uint32))
         return Postings(np.concatenate([b.docids for b in blocks]), np.concatenate([b.tfs for b in blocks]))
 
-    def analyze(self, text: str) -> List[Token]:
-        """The terms of a text by the index's analyzer, each with the bytes of the text's UTF-8 of which it was made."""
+    def analyze(self, text: str, query: bool = False) -> List[Token]:
+        """The terms of a text by the index's analyzer, each with the bytes of the text's UTF-8 of which it was made.
+        With query True, those of a query."""
         coded = encode(text, "a text")
         out, n, err = ffi.new("gx_text_term **"), ffi.new("size_t *"), new_error()
         with self._use() as file:
-            check(lib.gx_index_analyze(file, coded, len(coded), out, n, err), err)
+            analyze = lib.gx_index_analyze_query if query else lib.gx_index_analyze
+            check(analyze(file, coded, len(coded), out, n, err), err)
         try:
-            return [Token(bytes(ffi.buffer(t.term, t.len)).decode("utf-8", "replace"), t.begin, t.end)
+            return [Token(bytes(ffi.buffer(t.term, t.len)).decode("utf-8", "replace"), t.begin, t.end, t.position)
                     for t in (out[0][i] for i in range(n[0]))]
         finally:
             lib.free(out[0])

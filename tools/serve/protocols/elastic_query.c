@@ -101,7 +101,7 @@ static bool add_words(context *c, gx_text *t, const char *text, size_t len, gx_o
 {
     gx_text_term *terms;
     gx_error err = {0};
-    if (gx_index_analyze(c->x->at->ix, text, len, &terms, n, &err))
+    if (gx_index_analyze_query(c->x->at->ix, text, len, &terms, n, &err))
         return fault_set(&c->x->fault, 503, "%s", err.text);
     gx_text_add_string(t, "(");
     for (size_t i = 0; i < *n; ++i) {

@@ -21,21 +21,21 @@ typedef struct stream {
     size_t begin[64], end[64], n;
 } stream;
 
-static bool take_term(void *user, const char *term, size_t len, size_t begin, size_t end)
+static bool take_term(void *user, const gx_found_term *found)
 {
     stream *s = user;
-    if (s->len + len + 2 > s->max) {
-        s->max = 2 * (s->len + len + 2);
+    if (s->len + found->len + 2 > s->max) {
+        s->max = 2 * (s->len + found->len + 2);
         s->text = realloc(s->text, s->max);
         assert_non_null(s->text);
     }
-    memcpy(s->text + s->len, term, len);
-    s->len += len;
+    memcpy(s->text + s->len, found->term, found->len);
+    s->len += found->len;
     s->text[s->len++] = '|';
     s->text[s->len] = 0;
     if (s->n < 64) {
-        s->begin[s->n] = begin;
-        s->end[s->n] = end;
+        s->begin[s->n] = found->begin;
+        s->end[s->n] = found->end;
     }
     ++s->n;
     return true;
@@ -238,9 +238,9 @@ static void ranges_are_those_of_the_text(void **state)
     gx_analyzer_close(an);
 }
 
-static bool only_two(void *user, const char *term, size_t len, size_t begin, size_t end)
+static bool only_two(void *user, const gx_found_term *found)
 {
-    (void)term, (void)len, (void)begin, (void)end;
+    (void)found;
     return ++*(int *)user < 2;
 }
 

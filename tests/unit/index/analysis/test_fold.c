@@ -27,15 +27,15 @@ typedef struct stream {
     size_t begin[64], end[64], n;
 } stream;
 
-static bool take_term(void *user, const char *term, size_t len, size_t begin, size_t end)
+static bool take_term(void *user, const gx_found_term *found)
 {
     stream *s = user;
-    assert_true(s->len + len + 2 < sizeof s->text && s->n < 64);
-    memcpy(s->text + s->len, term, len);
-    s->len += len;
+    assert_true(s->len + found->len + 2 < sizeof s->text && s->n < 64);
+    memcpy(s->text + s->len, found->term, found->len);
+    s->len += found->len;
     s->text[s->len++] = '|';
-    s->begin[s->n] = begin;
-    s->end[s->n++] = end;
+    s->begin[s->n] = found->begin;
+    s->end[s->n++] = found->end;
     return true;
 }
 
