@@ -30,9 +30,10 @@ typedef struct gx_coding {
 } gx_coding;
 
 /* gx_header.flags. A reader refuses a file with a flag that it does not know. */
-#define GX_HEADER_IMPACTS 1u /* tf streams hold impacts (quantised scores), not term frequencies */
-#define GX_HEADER_UNIT 2u    /* an impact i adds i * impact_unit to a score; without this flag, i */
-#define GX_HEADER_FLAGS (GX_HEADER_IMPACTS | GX_HEADER_UNIT) /* the flags of this version */
+#define GX_HEADER_IMPACTS 1u   /* tf streams hold impacts (quantised scores), not term frequencies */
+#define GX_HEADER_UNIT 2u      /* an impact i adds i * impact_unit to a score; without this flag, i */
+#define GX_HEADER_POSITIONS 4u /* there are POSN and PEND; not with impacts */
+#define GX_HEADER_FLAGS (GX_HEADER_IMPACTS | GX_HEADER_UNIT | GX_HEADER_POSITIONS) /* the flags of this version */
 
 typedef struct gx_header {
     char magic[8];
@@ -121,10 +122,14 @@ enum gx_section_kind {
     GX_SEC_ATTRIBUTE_STRINGS = GX_KIND('A', 'T', 'T', 'S'), /* strings, param as for TERM; where there is ATTR */
     GX_SEC_ATTRIBUTE_BITMAPS = GX_KIND('A', 'T', 'T', 'B'), /* gx_bitmaps_entry [param], bitmap columns; optional */
     GX_SEC_UNITS = GX_KIND('U', 'N', 'I', 'T'),             /* float [n_terms]: each list's unit of impacts; optional */
-    /* reserved: no version writes them yet */
-    GX_SEC_POSITIONS = GX_KIND('P', 'O', 'S', 'N'),     /* the positions of each term in its documents */
-    GX_SEC_POSITION_ENDS = GX_KIND('P', 'E', 'N', 'D'), /* where each block of POSN ends */
-    GX_SEC_DELETES = GX_KIND('D', 'E', 'L', 'S')        /* the deleted documents */
+    /* With GX_HEADER_POSITIONS: u32 words, then GX_READ_SLACK zero bytes (codecs/positions.h); and u32 [n_blocks]: the
+     * word at which each block ends, modulo 2^32, then u32 [param]: the blocks at whose end the count passes a multiple
+     * of 2^32 */
+    GX_SEC_POSITIONS = GX_KIND('P', 'O', 'S', 'N'),
+    GX_SEC_POSITION_ENDS = GX_KIND('P', 'E', 'N', 'D'),
+    GX_SEC_TITLE_LENS = GX_KIND('P', 'L', 'E', 'N'), /* [n_docs] of param bytes: positions of each title; optional */
+    /* reserved: no version writes it yet */
+    GX_SEC_DELETES = GX_KIND('D', 'E', 'L', 'S') /* the deleted documents */
 };
 
 /* The required flag of a reserved kind: GX_SECTION_REQUIRED, or 0. A reader that does not know the
@@ -133,9 +138,6 @@ enum gx_section_kind {
 static inline uint32_t gx_reserved_section_flag(uint32_t kind)
 {
     switch (kind) {
-    case GX_SEC_POSITIONS:
-    case GX_SEC_POSITION_ENDS:
-        return 0;
     case GX_SEC_DELETES:
         return GX_SECTION_REQUIRED;
     default:
@@ -166,6 +168,9 @@ static inline uint32_t gx_section_flags(uint32_t kind)
     case GX_SEC_ATTRIBUTE_VALUES:
     case GX_SEC_ATTRIBUTE_STRINGS:
     case GX_SEC_ATTRIBUTE_BITMAPS:
+    case GX_SEC_POSITIONS:
+    case GX_SEC_POSITION_ENDS:
+    case GX_SEC_TITLE_LENS:
         return 0;
     default:
         return UINT32_MAX;

@@ -76,6 +76,15 @@ struct gx_index {
     uint64_t payload_words;
     const uint32_t *doc_lens; /* [n_docs] */
 
+    /* With GX_HEADER_POSITIONS, else NULL: */
+    const uint32_t *positions;      /* [position_words], and GX_READ_SLACK bytes more */
+    const uint32_t *position_ends;  /* [n_blocks], modulo 2^32 */
+    const uint32_t *position_wraps; /* [n_position_wraps] blocks at whose end the count passes a multiple of 2^32 */
+    uint64_t position_words;
+    uint32_t n_position_wraps;
+    const uint8_t *title_positions; /* [n_docs] of title_position_width bytes, or NULL: no title has any */
+    uint32_t title_position_width;
+
     gx_strings terms, doc_ids, titles; /* titles.n == 0: none are stored */
     struct gx_id_table *id_table;      /* for gx_index_find_doc; thread-safe */
     struct gx_max_tfs *max_tfs;        /* for gx_index_max_tf; thread-safe. NULL: results are not kept */

@@ -182,6 +182,7 @@ typedef struct gx_index_stats {
      * numbers. 1: nothing was divided, or the index holds tfs. 0: each list has its own unit. */
     double impact_unit;
     uint64_t n_documents; /* all, of a wide collection too */
+    bool positions;       /* the index has the positions of terms, which phrases need */
 } gx_index_stats;
 /* Write the statistics into *st, whose size the caller has set. GX_EUSAGE: that size is too small,
  * and nothing is written. */
@@ -443,11 +444,12 @@ typedef struct gx_builder_options {
     uint32_t vector_bits;
     bool list_units;                  /* with vector_bits: each term has a unit, by its own greatest weight */
     const gx_bitmap_options *bitmaps; /* [n_attributes] the bitmap columns of each; NULL: all automatic */
+    bool positions;                   /* keep the positions of terms in documents, for phrases; not with vector_bits */
 } gx_builder_options;
 #define GX_BUILDER_OPTIONS                                                                                             \
     {                                                                                                                  \
         sizeof(gx_builder_options), NULL, false, GX_DUPLICATES_FAIL, NULL, NULL, NULL, NULL, NULL, true, false, 0,     \
-            NULL, 0, NULL, 0, NULL, 0, false, NULL                                                                     \
+            NULL, 0, NULL, 0, NULL, 0, false, NULL, false                                                              \
     }
 GX_API void gx_builder_options_init(gx_builder_options *o, size_t size);
 

@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "engine/hash.h"
+#include "engine/memory/grow.h"
 #include "engine/status.h"
 #include "index/attributes/attributes.h"
 #include "index/check/check_parts.h"
+#include "index/positions.h"
 
 #define ULL(x) ((unsigned long long)(x))
 
@@ -33,6 +35,8 @@ typedef struct decoded {
     uint32_t docids[GX_MAX_BLOCK + 32], tfs[GX_MAX_BLOCK + 32]; /* of one block */
     uint64_t sum_tfs;                                           /* of all lists */
     uint32_t *doc_tfs;                                          /* [n_docs] sum of each document's tfs, modulo 2^32 */
+    uint32_t *values;                                           /* [max_values] of a block's positions */
+    size_t max_values;
 } decoded;
 
 static gx_status check_docids(const gx_index *ix, const gx_list *l, uint32_t term, uint32_t j, uint32_t *docids,
@@ -77,11 +81,42 @@ static gx_status check_tfs(const gx_index *ix, const gx_list *l, uint32_t term, 
     return GX_OK;
 }
 
+/* Positions of block j of the list, whose tfs are decoded. */
+static gx_status check_positions(const gx_index *ix, const gx_list *l, uint32_t term, uint32_t j, decoded *d,
+                                 gx_error *err)
+{
+    const uint32_t n = gx_list_block_n(l, j);
+    const gx_block_positions b = gx_index_block_positions(ix, ix->lists[term].first_block + (uint64_t)j);
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        all += d->tfs[i];
+    if (all / 32 > b.n_words) /* a value takes a bit at least */
+        return gx_corrupt(err, ix, GX_SEC_POSITIONS, "block %u of list %u has %zu words for %llu positions", j, term,
+                          b.n_words, ULL(all));
+    const gx_status st = gx_grow(&d->values, &d->max_values, all, sizeof *d->values, err);
+    if (st != GX_OK)
+        return st;
+    if (!gx_positions_decode(b, all, 0, all, d->values) || !gx_positions_valid(b, all, d->values))
+        return gx_corrupt(err, ix, GX_SEC_POSITIONS, "block %u of list %u is no block of %llu positions", j, term,
+                          ULL(all));
+    const uint32_t *v = d->values;
+    for (uint32_t i = 0; i < n; ++i) {
+        uint64_t next = 0;
+        for (const uint32_t *const end = v + d->tfs[i]; v < end; ++v)
+            next += (uint64_t)*v + 1;
+        if (next > (uint64_t)GX_MAX_POSITION + 1)
+            return gx_corrupt(err, ix, GX_SEC_POSITIONS, "block %u of list %u: document %u has position %llu, above %u",
+                              j, term, d->docids[i], ULL(next - 1), GX_MAX_POSITION);
+    }
+    return GX_OK;
+}
+
 static gx_status check_postings(const gx_index *ix, gx_error *err)
 {
     gx_status st = GX_OK;
     decoded d;
-    d.sum_tfs = 0;
+    d.sum_tfs = d.max_values = 0;
+    d.values = NULL;
     d.doc_tfs = calloc(ix->n_docs + (size_t)1, sizeof(uint32_t));
     if (!d.doc_tfs)
         return gx_fail(err, GX_ENOMEM, "out of memory: the lengths of %u documents", ix->n_docs);
@@ -91,6 +126,8 @@ static gx_status check_postings(const gx_index *ix, gx_error *err)
             st = check_docids(ix, &l, term, j, d.docids, err);
             if (st == GX_OK)
                 st = check_tfs(ix, &l, term, j, &d, err);
+            if (st == GX_OK && ix->positions)
+                st = check_positions(ix, &l, term, j, &d, err);
         }
     }
     if (st == GX_OK && d.sum_tfs != ix->sum_tfs)
@@ -104,6 +141,7 @@ static gx_status check_postings(const gx_index *ix, gx_error *err)
                 st = gx_corrupt(err, ix, GX_SEC_DOC_LENS, "document %u has length %u, its tfs add up to %u", docid,
                                 ix->doc_lens[docid], d.doc_tfs[docid]);
     free(d.doc_tfs);
+    free(d.values);
     return st;
 }
 

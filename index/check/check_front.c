@@ -107,6 +107,8 @@ static gx_status check_header(const gx_index *ix, gx_error *err)
         (!(h->flags & GX_HEADER_IMPACTS) || !(isfinite(h->impact_unit) && h->impact_unit > 0)))
         return gx_fail(err, GX_ECORRUPT, "%s: header: impacts have the unit %g%s", path, h->impact_unit,
                        h->flags & GX_HEADER_IMPACTS ? "" : ", and there are none");
+    if ((h->flags & GX_HEADER_POSITIONS) && (h->flags & GX_HEADER_IMPACTS))
+        return gx_fail(err, GX_ECORRUPT, "%s: header: impacts have no positions, and flags are %x", path, h->flags);
     return GX_OK;
 }
 
@@ -217,8 +219,8 @@ static gx_status check_device(const gx_index *ix, gx_error *err)
 /* Sections of kinds that have no use for their parameter have 0 there. */
 static gx_status check_params(const gx_index *ix, gx_error *err)
 {
-    static const uint32_t kinds[] = {GX_SEC_PAYLOAD, GX_SEC_LISTS,    GX_SEC_HEADS, GX_SEC_DOCID_ENDS,
-                                     GX_SEC_TF_ENDS, GX_SEC_DOC_LENS, GX_SEC_META,  GX_SEC_UNITS};
+    static const uint32_t kinds[] = {GX_SEC_PAYLOAD,  GX_SEC_LISTS, GX_SEC_HEADS, GX_SEC_DOCID_ENDS, GX_SEC_TF_ENDS,
+                                     GX_SEC_DOC_LENS, GX_SEC_META,  GX_SEC_UNITS, GX_SEC_POSITIONS};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
         const gx_section *s = gx_index_section(ix, kinds[i]);
         if (s && s->param)
@@ -296,6 +298,44 @@ static gx_status bind_units(gx_index *ix, gx_error *err)
     return bind_array(ix, GX_SEC_UNITS, ix->n_terms, sizeof *ix->units, &ix->units, err);
 }
 
+/* The positions: both sections, as the header says. */
+static gx_status bind_positions(gx_index *ix, gx_error *err)
+{
+    const gx_section *words = gx_index_section(ix, GX_SEC_POSITIONS),
+                     *ends = gx_index_section(ix, GX_SEC_POSITION_ENDS),
+                     *titles = gx_index_section(ix, GX_SEC_TITLE_LENS);
+    const bool with = ix->header->flags & GX_HEADER_POSITIONS;
+    if (!with && (words || ends || titles))
+        return gx_corrupt(err, ix,
+                          (words  ? words
+                           : ends ? ends
+                                  : titles)
+                              ->kind,
+                          "the header says that there are no positions");
+    if (!with)
+        return GX_OK;
+    if (!words || !ends)
+        return gx_corrupt(err, ix, words ? GX_SEC_POSITION_ENDS : GX_SEC_POSITIONS, "it is missing");
+    if (words->bytes < GX_READ_SLACK || words->bytes % sizeof(uint32_t))
+        return gx_corrupt(err, ix, words->kind, "%llu bytes are not words and %u bytes behind them", ULL(words->bytes),
+                          GX_READ_SLACK);
+    if (ends->param > ix->n_blocks)
+        return gx_corrupt(err, ix, ends->kind, "its parameter is %llu, of %llu blocks", ULL(ends->param),
+                          ULL(ix->n_blocks));
+    if (titles && titles->param != 1 && titles->param != 2 && titles->param != 4)
+        return gx_corrupt(err, ix, titles->kind, "numbers of %llu bytes, not 1, 2 or 4", ULL(titles->param));
+    ix->positions = (const uint32_t *)(const void *)(ix->file + words->offset);
+    ix->position_words = (words->bytes - GX_READ_SLACK) / sizeof(uint32_t);
+    ix->n_position_wraps = (uint32_t)ends->param;
+    gx_status st = bind_array(ix, GX_SEC_POSITION_ENDS, ix->n_blocks + ends->param, 4, &ix->position_ends, err);
+    if (st == GX_OK && titles) {
+        ix->title_position_width = (uint32_t)titles->param;
+        st = bind_array(ix, titles->kind, ix->n_docs, ix->title_position_width, &ix->title_positions, err);
+    }
+    ix->position_wraps = st == GX_OK ? ix->position_ends + ix->n_blocks : NULL;
+    return st;
+}
+
 static gx_status bind_sections(gx_index *ix, gx_error *err)
 {
     gx_status st;
@@ -319,7 +359,8 @@ static gx_status bind_sections(gx_index *ix, gx_error *err)
         (st = bind_strings(ix, GX_SEC_DOC_IDS, ix->n_docs, &ix->doc_ids, err)) != GX_OK ||
         (st = bind_strings(ix, GX_SEC_TITLES, ix->n_docs, &ix->titles, err)) != GX_OK ||
         (st = bind_text(ix, err)) != GX_OK || (st = bind_units(ix, err)) != GX_OK ||
-        (st = gx_columns_bind(ix, err)) != GX_OK || (st = gx_bitmaps_bind(ix, err)) != GX_OK)
+        (st = bind_positions(ix, err)) != GX_OK || (st = gx_columns_bind(ix, err)) != GX_OK ||
+        (st = gx_bitmaps_bind(ix, err)) != GX_OK)
         return st;
     return GX_OK;
 }

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/text/json_text.h"
 #include "engine/status.h"
+#include "engine/text/json_text.h"
 #include "index/attributes/attributes.h"
 #include "index/check/check_parts.h"
 
@@ -253,6 +253,35 @@ static gx_status check_units(const gx_index *ix, gx_error *err)
     return GX_OK;
 }
 
+/* Ends never fall but where a multiple of 2^32 is passed, and the last is the section's. */
+static gx_status check_position_ends(const gx_index *ix, gx_error *err)
+{
+    uint32_t wraps = 0, before = 0;
+    if (!ix->positions)
+        return GX_OK;
+    for (uint64_t j = 0; j < ix->n_blocks; ++j) {
+        const uint32_t end = ix->position_ends[j];
+        const bool passes = wraps < ix->n_position_wraps && ix->position_wraps[wraps] == j;
+        wraps += passes;
+        if (passes ? end >= before : end < before)
+            return gx_corrupt(err, ix, GX_SEC_POSITION_ENDS, "block %llu ends at word %u, %s %u", ULL(j), end,
+                              passes ? "and passes 2^32 from" : "before", before);
+        before = end;
+    }
+    if (wraps < ix->n_position_wraps)
+        return gx_corrupt(err, ix, GX_SEC_POSITION_ENDS,
+                          "block %u, where a multiple of 2^32 is passed, is out of order", ix->position_wraps[wraps]);
+    const uint64_t words = (uint64_t)wraps << 32 | before;
+    if (words != ix->position_words)
+        return gx_corrupt(err, ix, GX_SEC_POSITIONS, "it has %llu words, blocks take %llu", ULL(ix->position_words),
+                          ULL(words));
+    const uint8_t *slack = (const uint8_t *)(ix->positions + ix->position_words);
+    for (uint32_t i = 0; i < GX_READ_SLACK; ++i)
+        if (slack[i])
+            return gx_corrupt(err, ix, GX_SEC_POSITIONS, "the bytes behind its last word are not zero");
+    return GX_OK;
+}
+
 gx_status gx_check_structure(gx_index *ix, gx_error *err)
 {
     gx_status st;
@@ -261,7 +290,7 @@ gx_status gx_check_structure(gx_index *ix, gx_error *err)
         (st = check_term_hash(ix, err)) != GX_OK ||
         (st = check_strings(ix, GX_SEC_DOC_IDS, &ix->doc_ids, err)) != GX_OK ||
         (st = check_strings(ix, GX_SEC_TITLES, &ix->titles, err)) != GX_OK || (st = check_text(ix, err)) != GX_OK ||
-        (st = check_units(ix, err)) != GX_OK ||
+        (st = check_units(ix, err)) != GX_OK || (st = check_position_ends(ix, err)) != GX_OK ||
         (st = check_strings(ix, GX_SEC_ATTRIBUTE_STRINGS, &ix->column_strings, err)) != GX_OK ||
         (st = gx_columns_check_structure(ix, err)) != GX_OK || (st = gx_bitmaps_check_structure(ix, err)) != GX_OK)
         return st;

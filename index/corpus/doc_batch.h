@@ -18,8 +18,8 @@ typedef struct gx_batch_document {
     size_t title_len, text_len, first_value, first_weight;
     uint64_t line;
     uint32_t id_len, n_values, n_vector;
-    uint32_t n_tokens; /* the owner's */
-    gx_status status;  /* not GX_OK: an error stands in the place of a document */
+    uint32_t n_tokens, title_positions; /* the owner's */
+    gx_status status;                   /* not GX_OK: an error stands in the place of a document */
     bool id_is_raw, title_is_raw, text_is_raw;
     bool has_title, has_vector;
     bool left_out; /* the owner's: the document does not go into the index */

@@ -7,10 +7,10 @@
 
 #include "engine/clock.h"
 #include "engine/files/temporary_file.h"
-#include "engine/text/json_text.h"
 #include "engine/parallel.h"
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "engine/text/json_text.h"
 #include "index/inversion/builder_state.h"
 
 #define MAX_MEMORY ((uint64_t)32 << 30) /* chains are addressed in 2^32 units of 16 bytes, strings in bytes */
@@ -38,6 +38,7 @@ static gx_status open_parts(gx_builder *b, const gx_analyzer *like, const gx_pla
     w.place = place;
     w.store_text = b->opt.store_text;
     w.impacts = b->opt.vector_bits != 0;
+    w.positions = b->opt.positions;
     w.list_units = w.impacts && b->opt.list_units;
     gx_status st = gx_codec_find_pair(&w.docids, &w.tfs, b->opt.docid_codec, b->opt.tf_codec, err);
     const char *analyzer = b->opt.analyzer ? b->opt.analyzer : w.impacts ? "whitespace" : NULL;
@@ -56,6 +57,7 @@ static gx_status open_parts(gx_builder *b, const gx_analyzer *like, const gx_pla
         st = gx_fail(err, GX_EIO, "cannot make a temporary file in %s: %s", b->dir, strerror(errno));
     const gx_parallel_inverter_options inverter = {.threads = b->opt.threads ? b->opt.threads : 1,
                                                    .memory = b->opt.memory,
+                                                   .positions = b->opt.positions,
                                                    .dir = b->dir,
                                                    .document_sink = gx_builder_take_document,
                                                    .pack = gx_builder_pack_batch,
@@ -92,6 +94,8 @@ gx_status gx_builder_open_like(gx_builder **out, const gx_builder_options *opt, 
     if (o.vector_bits && (o.vector_bits < GX_MIN_IMPACT_BITS || o.vector_bits > GX_MAX_IMPACT_BITS))
         return gx_fail(err, GX_EUSAGE, "weights of %u bits; it must be %u to %u", o.vector_bits, GX_MIN_IMPACT_BITS,
                        GX_MAX_IMPACT_BITS);
+    if (o.positions && o.vector_bits)
+        return gx_fail(err, GX_EUSAGE, "documents that are vectors have no positions");
     gx_builder *b = calloc(1, sizeof *b);
     if (!b)
         return gx_doc_indexer_no_memory(err);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "engine/clock.h"
+#include "engine/memory/grow.h"
 #include "engine/status.h"
 
 #define TIMED_POSTINGS 1024u /* of which one list is timed */
@@ -17,6 +18,8 @@ typedef struct encoded_range {
     double seconds;             /* that coding took, estimated by the lists that are timed */
     uint32_t *docids, *tfs;     /* [max_kept] */
     uint32_t max_kept;
+    uint32_t *positions; /* [max_positions] of postings that are kept */
+    size_t max_positions;
     uint32_t *impacts; /* [max_impacts] */
     uint32_t max_impacts;
 } encoded_range;
@@ -38,7 +41,25 @@ static void free_range(void *output)
     free(r->docids);
     free(r->tfs);
     free(r->impacts);
+    free(r->positions);
     free(r);
+}
+
+/* Remove the positions of deleted documents from a list. */
+static gx_status remap_positions(encoded_range *r, gx_term_postings *l, gx_error *err)
+{
+    size_t n = 0;
+    const uint32_t *p = l->positions;
+    for (uint32_t i = 0; i < l->df; p += l->tfs[i++]) {
+        const uint32_t tf = r->builder->remap[l->docids[i]] == UINT32_MAX ? 0 : l->tfs[i];
+        const gx_status st = gx_grow(&r->positions, &r->max_positions, n + tf, sizeof *p, err);
+        if (st != GX_OK)
+            return st;
+        for (uint32_t k = 0; k < tf; ++k)
+            r->positions[n++] = p[k];
+    }
+    l->positions = r->positions;
+    return GX_OK;
 }
 
 /* Remove the postings of deleted documents from a list. */
@@ -54,6 +75,9 @@ static gx_status remap_list(encoded_range *r, gx_term_postings *l, gx_error *err
             return gx_doc_indexer_no_memory(err);
         r->max_kept = l->df;
     }
+    const gx_status st = l->positions ? remap_positions(r, l, err) : GX_OK;
+    if (st != GX_OK)
+        return st;
     uint32_t n = 0;
     for (uint32_t i = 0; i < l->df; ++i) {
         const uint32_t d = r->builder->remap[l->docids[i]];
@@ -95,6 +119,7 @@ static gx_status encode_list(void *output, const gx_term_postings *list, gx_erro
     encoded_range *r = output;
     gx_term_postings l = *list;
     gx_status st = GX_OK;
+    l.positions = l.details;
     if (r->builder->remap && r->builder->counts.duplicates && ((st = remap_list(r, &l, err)) != GX_OK || l.df == 0))
         return st;
     if (r->builder->check && (st = quantize_list(r, &l, err)) != GX_OK)

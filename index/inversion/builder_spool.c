@@ -21,7 +21,8 @@ FILE *gx_builder_open_spool(const char *dir)
     return f;
 }
 
-static gx_status write_document(gx_builder *b, const gx_document *doc, uint32_t n_tokens, gx_error *err)
+static gx_status write_document(gx_builder *b, const gx_document *doc, uint32_t n_tokens, uint32_t title_positions,
+                                gx_error *err)
 {
     const bool title = b->opt.store_titles, text = b->opt.store_text;
     const gx_document kept = {.size = sizeof kept,
@@ -31,19 +32,21 @@ static gx_status write_document(gx_builder *b, const gx_document *doc, uint32_t 
                               .title_len = title ? doc->title_len : 0,
                               .text = text ? doc->text : NULL,
                               .text_len = text ? doc->text_len : 0};
-    return gx_writer_add_document(b->writer, &kept, n_tokens, err);
+    const gx_status st = gx_writer_add_document(b->writer, &kept, n_tokens, err);
+    return st == GX_OK && b->opt.positions ? gx_writer_add_title_positions(b->writer, &title_positions, 1, err) : st;
 }
 
 /* A document in the spooled file: this struct, then id, title and text as far as the index stores
  * them. */
 typedef struct spooled_document {
-    uint32_t id_len, title_len, text_len, n_tokens;
+    uint32_t id_len, title_len, text_len, n_tokens, title_positions;
 } spooled_document;
 
-static gx_status spool_document(gx_builder *b, const gx_document *doc, uint32_t n_tokens, gx_error *err)
+static gx_status spool_document(gx_builder *b, const gx_document *doc, uint32_t n_tokens, uint32_t title_positions,
+                                gx_error *err)
 {
     const spooled_document h = {(uint32_t)doc->id_len, b->opt.store_titles ? (uint32_t)doc->title_len : 0,
-                                b->opt.store_text ? (uint32_t)doc->text_len : 0, n_tokens};
+                                b->opt.store_text ? (uint32_t)doc->text_len : 0, n_tokens, title_positions};
     if (fwrite(&h, sizeof h, 1, b->spooled) == 1 && fwrite(doc->id, 1, h.id_len, b->spooled) == h.id_len &&
         (h.title_len == 0 || fwrite(doc->title, 1, h.title_len, b->spooled) == h.title_len) &&
         (h.text_len == 0 || fwrite(doc->text, 1, h.text_len, b->spooled) == h.text_len))
@@ -51,10 +54,11 @@ static gx_status spool_document(gx_builder *b, const gx_document *doc, uint32_t 
     return gx_fail(err, GX_EIO, "cannot write a temporary file in %s: %s", b->dir, strerror(errno));
 }
 
-gx_status gx_builder_take_document(void *user, const gx_document *doc, uint32_t n_tokens, gx_error *err)
+gx_status gx_builder_take_document(void *user, const gx_document *doc, uint32_t n_tokens, uint32_t title_positions,
+                                   gx_error *err)
 {
     gx_builder *b = user;
-    return b->spooled ? spool_document(b, doc, n_tokens, err) : write_document(b, doc, n_tokens, err);
+    return (b->spooled ? spool_document : write_document)(b, doc, n_tokens, title_positions, err);
 }
 
 /* Whether documents go to the writer in packs: their texts are not stored, and none is taken out
@@ -78,7 +82,7 @@ gx_status gx_builder_pack_batch(void *user, gx_inverter_batch *x, gx_error *err)
         if (!gx_doc_batch_get(docs, i, &none, &doc))
             return gx_doc_indexer_no_memory(err);
         doc.title_len = b->opt.store_titles ? doc.title_len : 0;
-        if (!gx_document_pack_add(&x->pack, &doc, d->n_tokens))
+        if (!gx_document_pack_add(&x->pack, &doc, d->n_tokens, d->title_positions))
             return gx_doc_indexer_no_memory(err);
     }
     return GX_OK;
@@ -95,8 +99,9 @@ gx_status gx_builder_take_batch(void *user, gx_inverter_batch *x, gx_error *err)
         if (d->left_out || d->status != GX_OK)
             continue;
         d->n_values = d->n_vector = 0; /* they are indexed */
-        st = gx_doc_batch_get(&x->piece.docs, i, &parts, &doc) ? gx_builder_take_document(b, &doc, d->n_tokens, err)
-                                                               : gx_doc_indexer_no_memory(err);
+        st = gx_doc_batch_get(&x->piece.docs, i, &parts, &doc)
+                 ? gx_builder_take_document(b, &doc, d->n_tokens, d->title_positions, err)
+                 : gx_doc_indexer_no_memory(err);
     }
     return st;
 }
@@ -148,7 +153,7 @@ gx_status gx_builder_write_spooled(gx_builder *b, gx_error *err)
         const gx_document doc = {
             sizeof doc,  buffer,    h.title_len ? buffer + h.id_len : NULL, buffer + h.id_len + h.title_len, h.id_len,
             h.title_len, h.text_len};
-        st = write_document(b, &doc, h.n_tokens, err);
+        st = write_document(b, &doc, h.n_tokens, h.title_positions, err);
     }
     if (b->columns)
         gx_columns_leave_out(b->columns, b->remap);

@@ -15,6 +15,8 @@ struct gx_doc_indexer {
     uint32_t *vector_terms, *vector_tfs; /* [max_vector] */
     uint32_t max_vector;
     uint64_t memory;
+    bool with_positions;
+    uint32_t position, title_positions; /* of the document at hand: the next one, and the title's */
     gx_indexer_counts counts;
     uint64_t untimed;         /* bytes of documents since one was timed */
     gx_indexer_timing timing; /* stamp: when the stage at hand began */
@@ -103,9 +105,41 @@ gx_indexer_timing gx_doc_indexer_timing(const gx_doc_indexer *v)
     return v->timing;
 }
 
+void gx_doc_indexer_keep_positions(gx_doc_indexer *v)
+{
+    v->with_positions = true;
+    gx_postings_buffer_keep_details(v->postings);
+}
+
+uint32_t gx_doc_indexer_title_positions(const gx_doc_indexer *v)
+{
+    return v->title_positions;
+}
+
+/* add_tokens with positions. */
+static gx_status add_positions(gx_doc_indexer *v, uint32_t docid, const gx_tokens *tokens, uint64_t *n_tokens)
+{
+    const uint32_t *terms;
+    uint32_t *positions, n;
+    gx_status st = gx_term_cache_positions(v->cache, tokens, &terms, &positions, &n, &v->counts.dropped_tokens);
+    if (st != GX_OK)
+        return st;
+    for (uint32_t i = 0; v->position && i < n; ++i)
+        positions[i] += v->position;
+    v->position += tokens->n;
+    end_stage(v, GX_STAGE_ANALYSE);
+    v->counts.replaced_bytes += tokens->replaced;
+    *n_tokens += n;
+    st = gx_postings_buffer_add_details(v->postings, docid, terms, positions, n);
+    end_stage(v, GX_STAGE_INVERT);
+    return st;
+}
+
 /* Look up the tokens' terms and invert them. */
 static gx_status add_tokens(gx_doc_indexer *v, uint32_t docid, const gx_tokens *tokens, uint64_t *n_tokens)
 {
+    if (v->with_positions)
+        return add_positions(v, docid, tokens, n_tokens);
     const uint32_t *terms;
     uint32_t n;
     gx_status st = gx_term_cache_document(v->cache, tokens, &terms, &n, &v->counts.dropped_tokens);
@@ -136,6 +170,22 @@ static gx_status add_text(gx_doc_indexer *v, uint32_t docid, const char *text, s
     return st;
 }
 
+/* Tokens that begin among the first `len` bytes of the text. */
+static uint32_t count_title_tokens(const gx_doc_indexer *v, const gx_tokens *tokens, size_t len)
+{
+    uint32_t low = 0, high = len ? tokens->n : 0;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        size_t begin = tokens->ranges[middle].begin, end = tokens->ranges[middle].end;
+        gx_analysis_range(v->analysis, &begin, &end);
+        if (begin < len)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* Analyse title and text of a short document in one piece. */
 static gx_status add_short(gx_doc_indexer *v, uint32_t docid, const gx_document *doc, uint64_t *n_tokens)
 {
@@ -150,6 +200,8 @@ static gx_status add_short(gx_doc_indexer *v, uint32_t docid, const gx_document 
         memcpy(p + doc->title_len + 1, doc->text, doc->text_len);
     gx_tokens tokens;
     const gx_status st = gx_analysis_tokenize(v->analysis, len, &tokens);
+    if (st == GX_OK && v->with_positions)
+        v->title_positions = count_title_tokens(v, &tokens, doc->title_len);
     return st == GX_OK ? add_tokens(v, docid, &tokens, n_tokens) : st;
 }
 
@@ -206,12 +258,14 @@ gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_documen
     gx_status st;
     uint64_t n = 0;
     begin_timing(v, doc);
+    v->position = v->title_positions = 0;
     if (doc->vector) {
         n = doc->n_vector;
         st = add_vector(v, docid, doc->vector, doc->n_vector);
     } else if (is_short(doc)) {
         st = add_short(v, docid, doc, &n);
     } else if ((st = add_text(v, docid, doc->title, doc->title_len, &n)) == GX_OK) { /* their ends separate them, too */
+        v->title_positions = v->position;
         st = add_text(v, docid, doc->text, doc->text_len, &n);
     }
     if (st != GX_OK)

@@ -117,6 +117,7 @@ static gx_status invert_batch(gx_parallel_inverter *c, worker *m, batch *b, gx_e
         st = gx_doc_batch_get(docs, i, &m->parts, &doc)
                  ? gx_doc_indexer_add(m->indexer, docid++, &doc, &d->n_tokens, err)
                  : gx_doc_indexer_no_memory(err);
+        d->title_positions = gx_doc_indexer_title_positions(m->indexer);
     }
     return st;
 }
@@ -300,6 +301,8 @@ gx_status gx_parallel_inverter_open(gx_parallel_inverter **out, const gx_analyze
         c->workers[i].owner = c;
         st = gx_doc_indexer_open(&c->workers[i].indexer, analyzer, opt->dir, memory / n, (uint32_t)n, err);
         c->n_workers += st == GX_OK;
+        if (st == GX_OK && opt->positions)
+            gx_doc_indexer_keep_positions(c->workers[i].indexer);
     }
     if (st != GX_OK) {
         gx_parallel_inverter_close(c);
@@ -417,7 +420,7 @@ static gx_status add_unbatched(gx_parallel_inverter *c, const gx_document *doc, 
     if (st != GX_OK)
         return st;
     const gx_indexer_timing timing = gx_doc_indexer_timing(v);
-    st = c->document_sink(c->user, doc, n_tokens, err);
+    st = c->document_sink(c->user, doc, n_tokens, gx_doc_indexer_title_positions(v), err);
     if (timing.weight)
         c->delivery_seconds += timing.weight * (gx_clock_seconds() - timing.stamp);
     return st;
@@ -579,9 +582,8 @@ void gx_parallel_inverter_get_counts(gx_parallel_inverter *c, gx_indexer_counts 
         sum->memory_bytes += t->memory_bytes;
         sum->spills += t->spills;
         const double estimated = t->seconds[GX_STAGE_ANALYSE] + t->seconds[GX_STAGE_INVERT];
-        const double factor = c->batches
-                                  ? at_most(estimated, c->workers[i].inverting - t->spilling)
-                                  : at_most(estimated + c->delivery_seconds, c->caller_seconds - t->spilling);
+        const double factor = c->batches ? at_most(estimated, c->workers[i].inverting - t->spilling)
+                                         : at_most(estimated + c->delivery_seconds, c->caller_seconds - t->spilling);
         delivery = c->batches ? 1 : factor;
         for (int s = 0; s < GX_N_STAGES; ++s)
             sum->seconds[s] += t->seconds[s] * (s == GX_STAGE_ANALYSE || s == GX_STAGE_INVERT ? factor : 1);

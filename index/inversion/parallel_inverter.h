@@ -52,13 +52,14 @@ typedef struct gx_inverter_batch {
     bool read, done;
 } gx_inverter_batch;
 
-/* With one thread: receives each document and its length in tokens, in order: docids are 0, 1, 2, ... It is never
+/* With one thread: receives each document, its length in tokens, and the positions of its title, in order: docids are 0, 1, 2, ... It is never
  * called by two threads at once. doc is valid until it returns. */
-typedef gx_status gx_document_sink_fn(void *user, const gx_document *doc, uint32_t n_tokens, gx_error *err);
+typedef gx_status gx_document_sink_fn(void *user, const gx_document *doc, uint32_t n_tokens, uint32_t title_positions,
+                                      gx_error *err);
 
 /* With several: pack is called for an inverted batch by the thread that has inverted it. sink
  * receives the batches in order, and is never called by two threads at once. The documents' lengths
- * are their n_tokens. */
+ * are their n_tokens, beside title_positions. */
 typedef gx_status gx_batch_fn(void *user, gx_inverter_batch *batch, gx_error *err);
 
 typedef struct gx_parallel_inverter_options {
@@ -66,6 +67,7 @@ typedef struct gx_parallel_inverter_options {
      * system refuses threads. */
     uint32_t threads;
     uint64_t memory; /* bytes for all batches and indexers together */
+    bool positions;  /* terms' positions are kept, as details of the postings */
     const char *dir; /* where temporary files may be made */
     gx_document_sink_fn *document_sink;
     gx_batch_fn *pack, *batch_sink;

@@ -9,6 +9,7 @@
 
 #include "engine/files/temporary_file.h"
 #include "engine/hash.h"
+#include "engine/memory/grow.h"
 #include "engine/memory/huge_pages.h"
 #include "engine/status.h"
 #include "index/inversion/postings_buffer_internal.h"
@@ -43,6 +44,7 @@ void gx_postings_free(postings *p)
 {
     free(p->docids);
     free(p->tfs);
+    free(p->details);
     *p = (postings){0};
 }
 
@@ -154,7 +156,8 @@ uint32_t gx_postings_buffer_term(gx_postings_buffer *inv, const char *term, size
     p[0] = (uint8_t)len;
     p[1] = (uint8_t)(len >> 8);
     memcpy(p + 2, term, len);
-    inv->lists[inv->n_lists] = (list){.doc = UINT32_MAX, .string = inv->strings_bytes, .n_near = NO_POSTING};
+    inv->lists[inv->n_lists] =
+        (list){.doc = UINT32_MAX, .string = inv->strings_bytes, .n_near = inv->details ? 0 : NO_POSTING};
     inv->strings_bytes += (uint32_t)len + 2;
     inv->slots[i] = (slot){tag, ++inv->n_lists};
     if (inv->n_lists > inv->slot_mask / 4 * 3 && !grow_slots(inv))
@@ -248,12 +251,28 @@ static uint32_t whole_records(const uint8_t *p, uint32_t n, uint32_t most)
     return whole;
 }
 
+/* The same of records with details. */
+static uint32_t whole_details(const uint8_t *p, uint32_t n, uint32_t most)
+{
+    uint32_t whole = 0;
+    for (const uint8_t *q = p; whole < n;) {
+        uint64_t v, detail;
+        q = get_vbyte(q, &v);
+        if (v & 1)
+            q = get_vbyte(q, &detail);
+        if (q - p > most)
+            break;
+        whole = (uint32_t)(q - p);
+    }
+    return whole;
+}
+
 /* Move what is near to the chain. Returns false: no memory. */
 static bool move_to_chain(gx_postings_buffer *inv, list *l)
 {
     uint32_t first = 0;
     if (l->chunks && l->n_near > l->left) {
-        first = whole_records(l->near, l->n_near, l->left);
+        first = (inv->details ? whole_details : whole_records)(l->near, l->n_near, l->left);
         append_to_chain(l, l->near, first);
     }
     if ((l->chunks == 0 || l->n_near - first > l->left) && !extend_chain(inv, l))
@@ -281,13 +300,13 @@ static inline bool flush_pending(gx_postings_buffer *inv, list *l, uint32_t doci
 #define PREFETCHED_TERMS 128u
 
 /* Bring the states of lists into the cache, and the ends of those chains that go on soon. */
-static inline void prefetch_terms(const list *lists, const uint32_t *terms, size_t n)
+static inline void prefetch_terms(const list *lists, const uint32_t *terms, size_t n, uint32_t most_near)
 {
     for (size_t i = 0; i < n; ++i)
         gx_prefetch(&lists[terms[i]]);
     for (size_t i = 0; i < n; ++i) {
         const list *const l = &lists[terms[i]];
-        gx_prefetch(l->n_near > NEAR_BYTES - MAX_RECORD ? l->at : (const uint8_t *)l);
+        gx_prefetch(l->n_near > most_near ? l->at : (const uint8_t *)l);
     }
 }
 
@@ -296,7 +315,8 @@ gx_status gx_postings_buffer_add(gx_postings_buffer *inv, uint32_t docid, const 
     list *const lists = inv->lists;
     for (size_t i = 0; i < n; ++i) {
         if (i % PREFETCHED_TERMS == 0)
-            prefetch_terms(lists, terms + i, n - i < PREFETCHED_TERMS ? n - i : PREFETCHED_TERMS);
+            prefetch_terms(lists, terms + i, n - i < PREFETCHED_TERMS ? n - i : PREFETCHED_TERMS,
+                           NEAR_BYTES - MAX_RECORD);
         list *l = &lists[terms[i]];
         if (l->doc == docid) {
             ++l->tf;
@@ -316,7 +336,8 @@ gx_status gx_postings_buffer_add_tfs(gx_postings_buffer *inv, uint32_t docid, co
 {
     for (size_t i = 0; i < n; ++i) {
         if (i % PREFETCHED_TERMS == 0)
-            prefetch_terms(inv->lists, terms + i, n - i < PREFETCHED_TERMS ? n - i : PREFETCHED_TERMS);
+            prefetch_terms(inv->lists, terms + i, n - i < PREFETCHED_TERMS ? n - i : PREFETCHED_TERMS,
+                           NEAR_BYTES - MAX_RECORD);
         list *l = &inv->lists[terms[i]];
         if (!flush_pending(inv, l, docid))
             return GX_ENOMEM;
@@ -325,6 +346,48 @@ gx_status gx_postings_buffer_add_tfs(gx_postings_buffer *inv, uint32_t docid, co
         ++l->df;
     }
     return GX_OK;
+}
+
+void gx_postings_buffer_keep_details(gx_postings_buffer *inv)
+{
+    inv->details = true;
+}
+
+/* A record of an occurrence, the first in its document or another. */
+static inline uint8_t *put_detail(uint8_t *p, bool first, uint32_t gap, uint32_t last, uint32_t detail)
+{
+    if (!first)
+        return put_vbyte(p, (uint64_t)(detail - last + 1) << 1);
+    p = put_vbyte(p, (uint64_t)gap << 1 | 1);
+    return put_vbyte(p, detail);
+}
+
+gx_status gx_postings_buffer_add_details(gx_postings_buffer *inv, uint32_t docid, const uint32_t *terms,
+                                         const uint32_t *details, size_t n)
+{
+    list *const lists = inv->lists;
+    for (size_t i = 0; i < n; ++i) {
+        if (i % PREFETCHED_TERMS == 0)
+            prefetch_terms(lists, terms + i, n - i < PREFETCHED_TERMS ? n - i : PREFETCHED_TERMS,
+                           NEAR_DETAILS - MAX_RECORD);
+        list *const l = &lists[terms[i]];
+        const uint32_t count = occurrences_of(l) + 1;
+        if (__builtin_expect(l->n_near > NEAR_DETAILS - MAX_RECORD, 0) &&
+            (count > UINT32_MAX - NEAR_BYTES || !move_to_chain(inv, l)))
+            return GX_ENOMEM;
+        const bool first = l->doc != docid;
+        l->n_near = (uint8_t)(put_detail(l->near + l->n_near, first, docid - l->doc, l->tf, details[i]) - l->near);
+        memcpy(l->near + NEAR_DETAILS, &count, sizeof count);
+        l->doc = docid;
+        l->tf = details[i];
+        l->df += first;
+    }
+    return GX_OK;
+}
+
+bool gx_postings_reserve_details(postings *p, uint64_t n)
+{
+    return gx_reserve(&p->details, &p->max_details, (size_t)n, sizeof *p->details);
 }
 
 bool gx_postings_reserve(postings *p, uint64_t df)
@@ -341,7 +404,9 @@ typedef struct list_decoder {
     const list *l;
     const uint8_t *chunk, *p;
     uint32_t at, end;     /* where the next posting goes, and the last, which is pending */
-    uint32_t doc, chunks; /* the next posting's docid; chunks before this one */
+    uint32_t doc, chunks; /* the next posting's docid, with details the last one's; chunks before this one */
+    size_t at_detail, end_detail;
+    uint32_t detail; /* the last one */
 } list_decoder;
 
 /* Postings go to docids and tfs from `at` on. */
@@ -350,7 +415,28 @@ static inline list_decoder begin_list(const gx_postings_buffer *inv, const list 
     const uint8_t *const chunk = l->chunks ? chunk_at(inv, l->first) : l->near;
     uint64_t doc;
     const uint8_t *const p = get_vbyte(chunk, &doc);
-    return (list_decoder){inv, l, chunk, p, at, at + l->df - 1, (uint32_t)doc, 0};
+    return (list_decoder){inv, l, chunk, p, at, at + l->df - 1, (uint32_t)doc, 0, 0, 0, 0};
+}
+
+/* The same of a list with details. */
+static inline list_decoder begin_details(const gx_postings_buffer *inv, const list *l, uint32_t at, size_t at_detail)
+{
+    const uint8_t *const chunk = l->chunks ? chunk_at(inv, l->first) : l->near;
+    return (list_decoder){inv, l, chunk, chunk, at, at + l->df, UINT32_MAX, 0, at_detail, at_detail + occurrences_of(l),
+                          0};
+}
+
+/* Go on with the chain's next chunk, or what is near, where p is at the end of a chunk. */
+static inline void next_piece(list_decoder *d, const uint8_t *p)
+{
+    if (p == d->l->at) {
+        d->p = d->l->near;
+        return;
+    }
+    uint32_t next;
+    memcpy(&next, d->chunk + chunk_bytes(d->chunks++) - 4, 4);
+    d->p = d->chunk = chunk_at(d->inv, next);
+    gx_prefetch(d->chunk);
 }
 
 /* Decode a piece's postings. false: they are the list's last but one, and with the pending one all is decoded. */
@@ -380,39 +466,100 @@ static inline bool decode_piece(list_decoder *d, uint32_t *docids, uint32_t *tfs
     }
     d->doc = doc;
     d->at = i;
-    if (p == l->at) {
-        d->p = l->near;
-        return true;
-    }
-    uint32_t next;
-    memcpy(&next, d->chunk + chunk_bytes(d->chunks++) - 4, 4);
-    d->p = d->chunk = chunk_at(d->inv, next);
-    gx_prefetch(d->chunk);
+    next_piece(d, p);
     return true;
 }
 
-void gx_postings_buffer_decode(const gx_postings_buffer *inv, const list *l, uint32_t *docids, uint32_t *tfs)
+/* Read a record of an occurrence. *first: of a posting, which has *doc then. */
+static inline const uint8_t *get_detail(const uint8_t *p, bool *first, uint32_t *doc, uint32_t *detail)
 {
+    uint64_t v = *p++, own;
+    if (v >= 128)
+        p = get_vbyte(p - 1, &v);
+    *first = v & 1;
+    if (!*first) {
+        *detail += (uint32_t)(v >> 1) - 1;
+        return p;
+    }
+    *doc += (uint32_t)(v >> 1);
+    own = *p++;
+    if (own >= 128)
+        p = get_vbyte(p - 1, &own);
+    *detail = (uint32_t)own;
+    return p;
+}
+
+/* decode_piece of a list with details. */
+static inline bool decode_details(list_decoder *d, const postings *to)
+{
+    const uint8_t *p = d->p;
+    uint32_t doc = d->doc, at = d->at, detail = d->detail;
+    size_t i = d->at_detail;
+    for (; i < d->end_detail && *p; ++i) {
+        bool first;
+        p = get_detail(p, &first, &doc, &detail);
+        if (first) {
+            to->docids[at] = doc;
+            to->tfs[at++] = 0;
+        }
+        ++to->tfs[at - 1];
+        to->details[i] = detail;
+    }
+    d->doc = doc;
+    d->at = at;
+    d->detail = detail;
+    d->at_detail = i;
+    if (i == d->end_detail)
+        return false;
+    next_piece(d, p);
+    return true;
+}
+
+void gx_postings_decode_details(const uint8_t *p, uint32_t n, uint32_t *docids, uint32_t *tfs, uint32_t *details)
+{
+    uint32_t doc = UINT32_MAX, detail = 0, at = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        bool first;
+        p = get_detail(p, &first, &doc, &detail);
+        if (first) {
+            docids[at] = doc;
+            tfs[at++] = 0;
+        }
+        ++tfs[at - 1];
+        details[i] = detail;
+    }
+}
+
+void gx_postings_buffer_decode(const gx_postings_buffer *inv, const list *l, const postings *to)
+{
+    if (inv->details) {
+        list_decoder d = begin_details(inv, l, 0, 0);
+        while (decode_details(&d, to))
+            ;
+        return;
+    }
     list_decoder d = begin_list(inv, l, 0);
-    while (decode_piece(&d, docids, tfs))
+    while (decode_piece(&d, to->docids, to->tfs))
         ;
 }
 
 #define DECODED_TOGETHER 32u
 
-void gx_postings_buffer_decode_many(const held_list *lists, uint32_t n, uint32_t *docids, uint32_t *tfs)
+void gx_postings_buffer_decode_many(const held_list *lists, uint32_t n, const postings *to)
 {
+    const bool details = n && lists->inv->details;
     list_decoder open[DECODED_TOGETHER];
     for (uint32_t first = 0, some; first < n; first += some) {
         some = n - first < DECODED_TOGETHER ? n - first : DECODED_TOGETHER;
         uint32_t n_open = 0;
         for (uint32_t i = 0; i < some; ++i) {
             const held_list *h = &lists[first + i];
-            open[n_open++] = begin_list(h->inv, h->l, h->at);
+            open[n_open++] =
+                details ? begin_details(h->inv, h->l, h->at, h->at_detail) : begin_list(h->inv, h->l, h->at);
         }
         while (n_open)
             for (uint32_t i = 0; i < n_open; ++i)
-                if (!decode_piece(&open[i], docids, tfs))
+                if (!(details ? decode_details(&open[i], to) : decode_piece(&open[i], to->docids, to->tfs)))
                     open[i--] = open[--n_open];
     }
 }
@@ -508,12 +655,20 @@ gx_status gx_postings_buffer_each(const gx_postings_buffer *inv, const key_range
         const list *l = &inv->lists[range->keys[i].number];
         if (l->df == 0)
             continue;
-        if (!gx_postings_reserve(whole, l->df))
+        if (!gx_postings_reserve(whole, l->df) ||
+            (inv->details && !gx_postings_reserve_details(whole, occurrences_of(l))))
             return gx_postings_no_memory(err);
-        gx_postings_buffer_decode(inv, l, whole->docids, whole->tfs);
+        gx_postings_buffer_decode(inv, l, whole);
         size_t len;
         const uint8_t *term = term_of(inv, l, &len);
-        st = fn(user, &(gx_term_postings){(const char *)term, len, l->df, whole->docids, whole->tfs, NULL}, err);
+        st = fn(user,
+                &(gx_term_postings){.term = (const char *)term,
+                                    .len = len,
+                                    .df = l->df,
+                                    .docids = whole->docids,
+                                    .tfs = whole->tfs,
+                                    .details = inv->details ? whole->details : NULL},
+                err);
     }
     return st;
 }
@@ -567,7 +722,7 @@ _Static_assert(MAX_ENTRY <= RUN_BUFFER, "the buffer has room for any entry");
 
 gx_status gx_run_writer_open(gx_run_writer *w, gx_postings_buffer *inv, gx_error *err)
 {
-    *w = (gx_run_writer){inv, malloc(RUN_BUFFER), 0, MARK_POSTINGS, {inv->file_bytes, 0, inv->n_marks, 0}};
+    *w = (gx_run_writer){inv, malloc(RUN_BUFFER), 0, RUN_BUFFER, MARK_POSTINGS, {inv->file_bytes, 0, inv->n_marks, 0}};
     return w->buffer ? GX_OK : gx_postings_no_memory(err);
 }
 
@@ -608,6 +763,63 @@ static gx_status write_entry(gx_run_writer *w, const gx_term_postings *l, uint32
     return GX_OK;
 }
 
+/* The postings from `begin` on that one entry with details has, at most `rest` of them, and their occurrences. */
+static uint32_t entry_postings(const gx_term_postings *l, uint32_t begin, uint32_t rest, uint32_t *n)
+{
+    uint32_t df = 1;
+    uint64_t sum = l->tfs[begin];
+    const uint32_t most = rest < ENTRY_POSTINGS ? rest : ENTRY_POSTINGS;
+    while (df < most && sum + l->tfs[begin + df] <= ENTRY_OCCURRENCES)
+        sum += l->tfs[begin + df++];
+    *n = (uint32_t)sum;
+    return df;
+}
+
+/* Make room for so many bytes in the buffer. */
+static gx_status reserve_run(gx_run_writer *w, size_t bytes, gx_error *err)
+{
+    if (w->n + bytes <= w->max)
+        return GX_OK;
+    const gx_status st = write_run_bytes(w->inv, w->buffer, w->n, err);
+    w->n = 0;
+    if (st != GX_OK || bytes <= w->max)
+        return st;
+    uint8_t *p = realloc(w->buffer, bytes); /* a document with a term many times */
+    if (!p)
+        return gx_postings_no_memory(err);
+    w->buffer = p;
+    w->max = bytes;
+    return GX_OK;
+}
+
+/* An entry of df postings that have n occurrences, whose details are the next ones. */
+static gx_status write_details(gx_run_writer *w, const gx_term_postings *l, uint32_t begin, uint32_t df,
+                               const uint32_t *details, uint32_t n, gx_error *err)
+{
+    const gx_status st = reserve_run(w, DETAILS_HEAD + l->len + (size_t)df * MAX_RECORD + (size_t)n * 5, err);
+    if (st != GX_OK)
+        return st;
+    uint8_t *const head = w->buffer + w->n, *const body = head + DETAILS_HEAD + l->len, *p = body;
+    memcpy(head + DETAILS_HEAD, l->term, l->len);
+    uint32_t last = UINT32_MAX, d = 0;
+    for (uint32_t i = begin; i < begin + df; last = l->docids[i++]) {
+        const uint32_t end = d + l->tfs[i];
+        p = put_detail(p, true, l->docids[i] - last, 0, details[d]);
+        while (++d < end)
+            p = put_detail(p, false, 0, details[d - 1], details[d]);
+    }
+    const uint16_t len = (uint16_t)l->len;
+    if (p - body > UINT32_MAX)
+        return gx_postings_no_memory(err);
+    const uint32_t bytes = (uint32_t)(p - body);
+    memcpy(head, &len, 2);
+    memcpy(head + 2, &df, 4);
+    memcpy(head + 6, &bytes, 4);
+    memcpy(head + 10, &n, 4);
+    w->n = (size_t)(p - w->buffer);
+    return GX_OK;
+}
+
 gx_status gx_run_writer_add(void *user, const gx_term_postings *l, gx_error *err)
 {
     gx_run_writer *w = user;
@@ -617,7 +829,12 @@ gx_status gx_run_writer_add(void *user, const gx_term_postings *l, gx_error *err
         w->since = 0;
     }
     w->since += l->df;
-    for (uint32_t at = 0, rest = l->df, df; rest && st == GX_OK; at += df, rest -= df) {
+    const uint32_t *details = l->details;
+    for (uint32_t at = 0, rest = details ? l->df : 0, df, n; rest && st == GX_OK; at += df, rest -= df, details += n) {
+        df = entry_postings(l, at, rest, &n);
+        st = write_details(w, l, at, df, details, n, err);
+    }
+    for (uint32_t at = 0, rest = details ? 0 : l->df, df; rest && st == GX_OK; at += df, rest -= df) {
         df = rest < ENTRY_POSTINGS ? rest : ENTRY_POSTINGS;
         st = write_entry(w, l, at, df, err);
     }

@@ -10,7 +10,8 @@
  * room, and then go to the chain together: so most postings touch one cache line, and rare terms need no chain.
  * When the caller finds that the buffer holds too much, it spills: all lists are written, terms in byte
  * order, as a run to a temporary file, and term numbers begin anew. At the end the runs, whose
- * docids follow each other, are merged term by term. If there are more runs than memory has room to
+ * docids follow each other, are merged term by term. A buffer may keep a detail of each occurrence, a number, besides:
+ * its position, say. Then each occurrence is in its list at once. If there are more runs than memory has room to
  * read at once, neighbouring runs are merged to longer runs first. Several threads may fill a
  * buffer each, with documents of their own; their postings of a term are then interleaved by docid.
  * Several threads may merge, each some ranges of terms.
@@ -43,6 +44,14 @@ gx_status gx_postings_buffer_add(gx_postings_buffer *inv, uint32_t docid, const 
  * rise. After GX_ENOMEM the only valid call is close. */
 gx_status gx_postings_buffer_add_tfs(gx_postings_buffer *inv, uint32_t docid, const uint32_t *terms,
                                      const uint32_t *tfs, size_t n);
+
+/* To be called before the first term: a detail is kept of each occurrence, and the lists have them. All buffers that
+ * are merged together keep them, or none does. */
+void gx_postings_buffer_keep_details(gx_postings_buffer *inv);
+
+/* gx_postings_buffer_add with a detail of each occurrence, below 2^31. Details of a term never fall within a document. */
+gx_status gx_postings_buffer_add_details(gx_postings_buffer *inv, uint32_t docid, const uint32_t *terms,
+                                         const uint32_t *details, size_t n);
 
 uint64_t gx_postings_buffer_bytes(const gx_postings_buffer *inv);   /* memory held */
 uint64_t gx_postings_buffer_sorting(const gx_postings_buffer *inv); /* bytes that a spill, or finish, takes besides */

@@ -35,6 +35,22 @@ _Static_assert(sizeof(list) == 64, "a cache line");
 _Static_assert(4 * UNIT - CHUNK_END >= NEAR_BYTES, "the first chunk has room for all that is near");
 #define NO_POSTING 255u
 
+/* A list with details is another sequence of bytes: no posting is pending, and of each occurrence there is a record:
+ *
+ *   the first in its document   vbyte of the d-gap (from docid -1 on), shifted left by one, the low bit set;
+ *                               vbyte of its detail
+ *   another                     vbyte of what its detail is more than the last one, and 1, shifted left by one
+ *
+ * `tf` is the last detail then, and the last bytes of `near` count the occurrences. */
+#define NEAR_DETAILS (NEAR_BYTES - 4u)
+
+static inline uint32_t occurrences_of(const list *l)
+{
+    uint32_t n;
+    memcpy(&n, l->near + NEAR_DETAILS, sizeof n);
+    return n;
+}
+
 #define FIRST_SLOTS 4096u
 
 typedef struct slot {
@@ -58,6 +74,8 @@ typedef struct run {
 typedef struct postings {
     uint32_t *docids, *tfs; /* [max] */
     uint32_t max;
+    uint32_t *details; /* [max_details] where the buffer keeps them */
+    size_t max_details;
 } postings;
 
 typedef struct sort_key {
@@ -92,8 +110,8 @@ struct gx_postings_buffer {
 
     mark *marks; /* [n_marks] of all runs, or of keys */
     uint32_t n_marks, max_marks;
-    sort_key *keys; /* [n_lists] once sealed, terms in byte order */
-    bool sealed;
+    sort_key *keys;       /* [n_lists] once sealed, terms in byte order */
+    bool sealed, details; /* details: lists have them */
 };
 
 /* Bytes of the i-th chunk of a chain: four of 64, four of 128, ... 8192. */
@@ -108,6 +126,10 @@ static inline uint32_t chunk_bytes(uint32_t i)
  * (vbytes: docid or d-gap, shifted left by one, the low bit set where the tf is 1; else the tf
  * behind it). */
 #define ENTRY_HEAD 10u
+/* With details: u32 occurrences stand before the term, postings are as in a list that is held, and an entry ends before
+ * it has so many occurrences that its last posting is not alone. */
+#define DETAILS_HEAD 14u
+#define ENTRY_OCCURRENCES 2048u
 #define ENTRY_POSTINGS 512u
 #define LEAST_WINDOW 4096u /* bytes of a run that are read at once */
 
@@ -164,23 +186,33 @@ static inline void prefetch_lists(const gx_postings_buffer *inv, const sort_key 
         gx_prefetch(chunk_at(inv, inv->lists[keys[i + 8].number].first));
 }
 
-/* Room for df postings; false: no memory. */
+static inline uint32_t entry_head(const gx_postings_buffer *inv)
+{
+    return inv->details ? DETAILS_HEAD : ENTRY_HEAD;
+}
+
+/* Room for df postings, and so many details; false: no memory. */
 bool gx_postings_reserve(postings *p, uint64_t df);
+bool gx_postings_reserve_details(postings *p, uint64_t n);
 void gx_postings_free(postings *p);
 
-/* docids[df] and tfs[df] of a list that is held. */
-void gx_postings_buffer_decode(const gx_postings_buffer *inv, const list *l, uint32_t *docids, uint32_t *tfs);
+/* docids[df], tfs[df] and, where there are any, details of a list that is held. */
+void gx_postings_buffer_decode(const gx_postings_buffer *inv, const list *l, const postings *to);
+
+/* Decode an entry's postings with details, of n occurrences. */
+void gx_postings_decode_details(const uint8_t *p, uint32_t n, uint32_t *docids, uint32_t *tfs, uint32_t *details);
 
 /* A list of a term that several buffers hold; its postings go to docids and tfs from `at` on. */
 typedef struct held_list {
     const gx_postings_buffer *inv;
     const list *l;
     uint32_t at;
+    size_t at_detail; /* its details go there */
 } held_list;
 
 /* Decode n lists, a chunk of each in turn: while one chunk is decoded, the next ones of the other
  * lists are on their way into the cache. */
-void gx_postings_buffer_decode_many(const held_list *lists, uint32_t n, uint32_t *docids, uint32_t *tfs);
+void gx_postings_buffer_decode_many(const held_list *lists, uint32_t n, const postings *to);
 
 /* The lists keys[begin, end) of all the buffer's sorted keys. */
 typedef struct key_range {
@@ -195,9 +227,9 @@ gx_status gx_postings_buffer_each(const gx_postings_buffer *inv, const key_range
 /* Appends a run to the temporary file. add is a gx_list_fn whose user is the writer. */
 typedef struct gx_run_writer {
     gx_postings_buffer *inv;
-    uint8_t *buffer;
-    size_t n;       /* bytes in the buffer */
-    uint64_t since; /* postings behind the last mark */
+    uint8_t *buffer; /* [max] */
+    size_t n, max;   /* n: bytes in the buffer */
+    uint64_t since;  /* postings behind the last mark */
     run run;
 } gx_run_writer;
 gx_status gx_run_writer_open(gx_run_writer *w, gx_postings_buffer *inv, gx_error *err);

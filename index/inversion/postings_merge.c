@@ -17,7 +17,8 @@ typedef struct cursor {
     uint64_t prefix; /* the term's */
     const uint8_t *term;
     uint32_t len, df, number;
-    const run *run; /* NULL: held */
+    uint32_t occurrences; /* with details */
+    const run *run;       /* NULL: held */
 
     uint32_t at_key, end_key; /* held: of inv->keys, the next one's, and the range's end */
     const list *l;
@@ -60,18 +61,21 @@ static gx_status refill_window(const gx_postings_buffer *inv, cursor *c, size_t 
 /* The next entry of a run. */
 static gx_status advance_run(cursor *c, gx_error *err)
 {
-    gx_status st = refill_window(c->inv, c, ENTRY_HEAD, err);
+    const uint32_t head = entry_head(c->inv);
+    gx_status st = refill_window(c->inv, c, head, err);
     if (st != GX_OK)
         return st;
     uint16_t len;
     memcpy(&len, c->window + c->at, 2);
     memcpy(&c->df, c->window + c->at + 2, 4);
     memcpy(&c->bytes, c->window + c->at + 6, 4);
+    if (c->inv->details)
+        memcpy(&c->occurrences, c->window + c->at + 10, 4);
     c->len = len;
-    if ((st = refill_window(c->inv, c, (size_t)ENTRY_HEAD + len + c->bytes, err)) != GX_OK)
+    if ((st = refill_window(c->inv, c, (size_t)head + len + c->bytes, err)) != GX_OK)
         return st;
-    c->term = c->window + c->at + ENTRY_HEAD;
-    c->at += (size_t)ENTRY_HEAD + len + c->bytes;
+    c->term = c->window + c->at + head;
+    c->at += (size_t)head + len + c->bytes;
     return GX_OK;
 }
 
@@ -89,6 +93,7 @@ static bool advance_in_memory(cursor *c)
         c->term = term_of(inv, c->l, &len);
         c->len = (uint32_t)len;
         c->df = c->l->df;
+        c->occurrences = inv->details ? occurrences_of(c->l) : 0;
         return true;
     }
     return false;
@@ -115,9 +120,14 @@ static bool before(const cursor *a, const cursor *b)
 GX_DEFINE_SIFT_DOWN(sift_down, cursor *, before)
 
 /* Decode a run's entry. */
-static void decode_entry(const cursor *c, uint32_t *docids, uint32_t *tfs)
+static void decode_entry(const cursor *c, const postings *to, uint32_t at, size_t at_detail)
 {
+    uint32_t *const docids = to->docids + at, *const tfs = to->tfs + at;
     const uint8_t *p = c->term + c->len;
+    if (c->inv->details) {
+        gx_postings_decode_details(p, c->occurrences, docids, tfs, to->details + at_detail);
+        return;
+    }
     uint32_t doc = 0;
     for (uint32_t i = 0; i < c->df; ++i) {
         uint64_t v, tf = 1;
@@ -132,6 +142,7 @@ static void decode_entry(const cursor *c, uint32_t *docids, uint32_t *tfs)
 /* Rising docids [at, end) of a list whose pieces are decoded one behind another. */
 typedef struct part {
     uint32_t at, end, doc; /* doc: the one at at */
+    size_t at_detail;
 } part;
 
 #define MAX_KEPT_POSTINGS (1u << 20) /* postings; memory for more is not kept */
@@ -141,6 +152,7 @@ struct gx_postings_merger {
     part *parts;             /* [n_cursors] */
     held_list *held;         /* [n_cursors] of the term at hand, to be decoded */
     uint32_t n_cursors, n_heap, n_held;
+    bool details;
     size_t window; /* bytes, of a run's cursor */
     uint8_t *term; /* [65536] */
     postings pieces, whole;
@@ -159,6 +171,17 @@ static void sift_part_down(part *heap, uint32_t n, uint32_t i)
     heap[i] = p;
 }
 
+/* Copy the details of a part's postings [first, end). Returns their number. */
+static size_t copy_details(gx_postings_merger *m, part *p, uint32_t first, uint32_t end, size_t to)
+{
+    size_t n = 0;
+    for (uint32_t i = first; i < end; ++i)
+        n += m->pieces.tfs[i];
+    memcpy(m->whole.details + to, m->pieces.details + p->at_detail, n * sizeof *m->whole.details);
+    p->at_detail += n;
+    return n;
+}
+
 /* Merge the parts of m->pieces into m->whole, by rising docid. The part with the lowest docid gives
  * all postings that come before those of the next part. */
 static void merge_parts(gx_postings_merger *m, uint32_t n)
@@ -166,6 +189,7 @@ static void merge_parts(gx_postings_merger *m, uint32_t n)
     const uint32_t *const docids = m->pieces.docids, *const tfs = m->pieces.tfs;
     part *const heap = m->parts;
     uint32_t to = 0;
+    size_t to_detail = 0;
     for (uint32_t i = n / 2; i-- > 0;)
         sift_part_down(heap, n, i);
     while (n) {
@@ -174,10 +198,13 @@ static void merge_parts(gx_postings_merger *m, uint32_t n)
         if (n > 2 && heap[2].doc < next)
             next = heap[2].doc;
         uint32_t at = p->at;
+        const uint32_t first = at;
         do {
             m->whole.docids[to] = docids[at];
             m->whole.tfs[to++] = tfs[at++];
         } while (at < p->end && docids[at] < next);
+        if (m->details)
+            to_detail += copy_details(m, p, first, at, to_detail);
         p->at = at;
         if (at < p->end)
             p->doc = docids[at];
@@ -187,22 +214,22 @@ static void merge_parts(gx_postings_merger *m, uint32_t n)
     }
 }
 
-/* Add postings [at, *df) of m->pieces to the parts, of which there are *n. */
-static void add_part(gx_postings_merger *m, uint32_t at, uint64_t df, uint32_t *n)
+/* Add postings [at, *df) of m->pieces, and their details, to the parts, of which there are *n. */
+static void add_part(gx_postings_merger *m, uint32_t at, size_t at_detail, uint64_t df, uint32_t *n)
 {
     const uint32_t *const docids = m->pieces.docids;
     if (at && docids[at - 1] < docids[at])
         m->parts[*n - 1].end = (uint32_t)df;
     else
-        m->parts[(*n)++] = (part){at, (uint32_t)df, docids[at]};
+        m->parts[(*n)++] = (part){at, (uint32_t)df, docids[at], at_detail};
 }
 
 /* Decode the lists that wait for it, and add them to the parts. */
 static void decode_held(gx_postings_merger *m, uint32_t *n_parts)
 {
-    gx_postings_buffer_decode_many(m->held, m->n_held, m->pieces.docids, m->pieces.tfs);
+    gx_postings_buffer_decode_many(m->held, m->n_held, &m->pieces);
     for (uint32_t i = 0; i < m->n_held; ++i)
-        add_part(m, m->held[i].at, (uint64_t)m->held[i].at + m->held[i].l->df, n_parts);
+        add_part(m, m->held[i].at, m->held[i].at_detail, (uint64_t)m->held[i].at + m->held[i].l->df, n_parts);
     m->n_held = 0;
 }
 
@@ -211,19 +238,23 @@ static void decode_held(gx_postings_merger *m, uint32_t *n_parts)
 static gx_status merge_list(gx_postings_merger *m, size_t len, const postings **out, uint64_t *df, gx_error *err)
 {
     uint32_t n_parts = 0;
+    uint64_t n_details = 0;
     *df = 0;
     do {
         cursor *const c = m->heap[0];
         const uint32_t at = (uint32_t)*df;
-        if (*df + c->df > UINT32_MAX || !gx_postings_reserve(&m->pieces, *df + c->df))
+        const size_t at_detail = (size_t)n_details;
+        if (*df + c->df > UINT32_MAX || !gx_postings_reserve(&m->pieces, *df + c->df) ||
+            (m->details && !gx_postings_reserve_details(&m->pieces, n_details + c->occurrences)))
             return gx_postings_no_memory(err);
         *df += c->df;
+        n_details += m->details ? c->occurrences : 0;
         if (c->run) {
             decode_held(m, &n_parts);
-            decode_entry(c, m->pieces.docids + at, m->pieces.tfs + at);
-            add_part(m, at, *df, &n_parts);
+            decode_entry(c, &m->pieces, at, at_detail);
+            add_part(m, at, at_detail, *df, &n_parts);
         } else {
-            m->held[m->n_held++] = (held_list){c->inv, c->l, at};
+            m->held[m->n_held++] = (held_list){c->inv, c->l, at, at_detail};
         }
         bool more;
         const gx_status st = advance_cursor(c, &more, err);
@@ -238,7 +269,7 @@ static gx_status merge_list(gx_postings_merger *m, size_t len, const postings **
     *out = &m->pieces;
     if (n_parts == 1)
         return GX_OK;
-    if (!gx_postings_reserve(&m->whole, *df))
+    if (!gx_postings_reserve(&m->whole, *df) || (m->details && !gx_postings_reserve_details(&m->whole, n_details)))
         return gx_postings_no_memory(err);
     merge_parts(m, n_parts);
     *out = &m->whole;
@@ -301,7 +332,14 @@ static gx_status merge_range(gx_postings_merger *m, gx_term_range range, gx_list
         memcpy(m->term, m->heap[0]->term, len);
         st = merge_list(m, len, &p, &df, err);
         if (st == GX_OK)
-            st = fn(user, &(gx_term_postings){(const char *)m->term, len, (uint32_t)df, p->docids, p->tfs, NULL}, err);
+            st = fn(user,
+                    &(gx_term_postings){.term = (const char *)m->term,
+                                        .len = len,
+                                        .df = (uint32_t)df,
+                                        .docids = p->docids,
+                                        .tfs = p->tfs,
+                                        .details = m->details ? p->details : NULL},
+                    err);
     }
     return st;
 }
@@ -326,7 +364,8 @@ gx_status gx_postings_merger_run(gx_postings_merger *m, gx_term_range range, gx_
     for (uint32_t i = m->n_heap / 2; i-- > 0;)
         sift_down(m->heap, m->n_heap, i);
     const gx_status st = merge_range(m, range, fn, user, err);
-    if (m->pieces.max > MAX_KEPT_POSTINGS) { /* other threads have such lists too */
+    if (m->pieces.max > MAX_KEPT_POSTINGS ||
+        m->pieces.max_details > MAX_KEPT_POSTINGS) { /* other threads have such lists too */
         gx_postings_free(&m->pieces);
         gx_postings_free(&m->whole);
     }
@@ -353,6 +392,7 @@ static gx_status new_merger(gx_postings_merger **out, uint64_t n_cursors, gx_err
 static gx_status add_cursor(gx_postings_merger *m, const gx_postings_buffer *inv, const run *r, gx_error *err)
 {
     cursor *c = &m->cursors[m->n_cursors];
+    m->details = inv->details;
     *c = (cursor){.inv = inv, .number = m->n_cursors++, .run = r, .max = r ? m->window : 0};
     return !r || (c->window = malloc(c->max)) ? GX_OK : gx_postings_no_memory(err);
 }

@@ -47,8 +47,10 @@ struct gx_term_cache {
     uint64_t n_longs;
     char *strings;
     uint64_t strings_bytes, max_strings;
-    key *keys;       /* [max_batch] */
-    uint32_t *terms; /* [max_batch] */
+    key *keys;           /* [max_batch] */
+    uint32_t *terms;     /* [max_batch] */
+    uint32_t *positions; /* [max_batch] or NULL: not asked for */
+    bool with_positions;
     uint32_t max_batch;
 };
 
@@ -90,6 +92,7 @@ void gx_term_cache_close(gx_term_cache *m)
     free(m->strings);
     free(m->keys);
     free(m->terms);
+    free(m->positions);
     free(m);
 }
 
@@ -245,10 +248,14 @@ static bool reserve_batch(gx_term_cache *m, uint32_t n)
         return true;
     free(m->keys);
     free(m->terms);
+    free(m->positions);
+    m->positions = NULL;
     m->max_batch = 0;
     m->keys = malloc((n + n / 2 + 64ull) * sizeof *m->keys);
     m->terms = malloc((n + n / 2 + 64ull) * sizeof *m->terms);
-    if (!m->keys || !m->terms)
+    if (m->with_positions)
+        m->positions = malloc((n + n / 2 + 64ull) * sizeof *m->positions);
+    if (!m->keys || !m->terms || (m->with_positions && !m->positions))
         return false;
     m->max_batch = n + n / 2;
     return true;
@@ -289,8 +296,9 @@ static bool find_token(gx_term_cache *m, const char *token, uint32_t len, const 
     return s->tail || add_short_token(m, token, k, s, number);
 }
 
-gx_status gx_term_cache_document(gx_term_cache *m, const gx_tokens *tokens, const uint32_t **terms, uint32_t *n,
-                                 uint64_t *dropped)
+/* The tokens' terms; with `positions` the place of each term among the tokens, too. */
+static inline __attribute__((always_inline)) gx_status look_up(gx_term_cache *m, const gx_tokens *tokens,
+                                                               bool positions, uint32_t *n, uint64_t *dropped)
 {
     if (!reserve_batch(m, tokens->n))
         return GX_ENOMEM;
@@ -311,9 +319,30 @@ gx_status gx_term_cache_document(gx_term_cache *m, const gx_tokens *tokens, cons
             }
         }
         *out = number;
+        if (positions)
+            m->positions[out - m->terms] = (uint32_t)(k - m->keys);
         out += number < TOO_LONG;
     }
-    *terms = m->terms;
     *n = (uint32_t)(out - m->terms);
     return GX_OK;
+}
+
+gx_status gx_term_cache_document(gx_term_cache *m, const gx_tokens *tokens, const uint32_t **terms, uint32_t *n,
+                                 uint64_t *dropped)
+{
+    const gx_status st = look_up(m, tokens, false, n, dropped);
+    *terms = m->terms;
+    return st;
+}
+
+gx_status gx_term_cache_positions(gx_term_cache *m, const gx_tokens *tokens, const uint32_t **terms,
+                                  uint32_t **positions, uint32_t *n, uint64_t *dropped)
+{
+    m->with_positions = true;
+    if (m->max_batch && !m->positions)
+        m->max_batch = 0;
+    const gx_status st = look_up(m, tokens, true, n, dropped);
+    *terms = m->terms;
+    *positions = m->positions;
+    return st;
 }

@@ -25,6 +25,10 @@ void gx_term_cache_close(gx_term_cache *m);
 gx_status gx_term_cache_document(gx_term_cache *m, const gx_tokens *tokens, const uint32_t **terms, uint32_t *n,
                                  uint64_t *dropped);
 
+/* The same with each term's place among the tokens, positions[*n], which the caller may change. */
+gx_status gx_term_cache_positions(gx_term_cache *m, const gx_tokens *tokens, const uint32_t **terms,
+                                  uint32_t **positions, uint32_t *n, uint64_t *dropped);
+
 /* Forget all tokens, because the postings buffer spills and numbers terms anew. false: no
  * memory. */
 bool gx_term_cache_clear(gx_term_cache *m);

@@ -18,6 +18,7 @@
 #include "index/analysis/analyzer.h"
 #include "index/check/check.h"
 #include "index/check/check_parts.h"
+#include "index/positions.h"
 #include "index/read/collection.h"
 
 /* ---- open and close ---- */
@@ -281,7 +282,8 @@ static gx_status get_stats(const gx_index *ix, uint32_t n_terms, gx_index_stats 
                             .max_doc_len = ix->max_doc_len,
                             .version = ix->header->version,
                             .impact_unit = ix->units ? 0 : ix->impact_unit,
-                            .n_documents = gx_index_n_docs(ix)};
+                            .n_documents = gx_index_n_docs(ix),
+                            .positions = gx_index_has_positions(ix)};
     memcpy(whole.uuid, ix->parts ? ix->parts->uuid : ix->header->uuid, sizeof whole.uuid);
     return gx_sized_write(st, &whole, sizeof whole, GX_SIZE_THROUGH(gx_index_stats, device_bytes));
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "codecs/auto_codec.h"
+#include "codecs/positions.h"
 #include "engine/hash.h"
 #include "engine/memory/grow.h"
 #include "engine/status.h"
@@ -27,7 +28,8 @@ void gx_list_encoder_open(gx_list_encoder *c, const gx_codec *docids, const gx_c
 
 void gx_list_encoder_close(gx_list_encoder *c)
 {
-    void *const memory[] = {c->lists, c->hashes, c->terms, c->words, c->heads, c->docid_ends, c->tf_ends, c->gaps};
+    void *const memory[] = {c->lists,      c->hashes,  c->terms, c->words,          c->heads,
+                            c->docid_ends, c->tf_ends, c->gaps,  c->position_words, c->position_lens};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; ++i)
         free(memory[i]);
     *c = (gx_list_encoder){0};
@@ -40,6 +42,12 @@ void gx_list_encoder_clear(gx_list_encoder *c)
         c->words = NULL;
         c->max_words = 0;
     }
+    if (c->max_position_words > MAX_KEPT_WORDS) {
+        free(c->position_words);
+        c->position_words = NULL;
+        c->max_position_words = 0;
+    }
+    c->n_position_words = 0;
     c->n_lists = c->n_terms = c->n_words = c->n_blocks = c->fall = 0;
 }
 
@@ -157,9 +165,56 @@ static gx_status encode_stream(gx_list_encoder *c, stream *s, uint32_t df, uint6
     return GX_OK;
 }
 
-static gx_status encode_blocks(gx_list_encoder *c, gx_encoded_list *l, const uint32_t *docids, const uint32_t *tfs,
-                               gx_error *err)
+/* The values of n postings (codecs/positions.h). *positions moves on. false: positions do not rise, or are too high. */
+static bool to_position_gaps(const uint32_t **positions, const uint32_t *tfs, uint32_t n, uint32_t *restrict gaps)
 {
+    const uint32_t *restrict p = *positions;
+    uint32_t wrong = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        uint32_t least = 0;
+        for (const uint32_t *const end = p + tfs[i]; p < end; ++p) {
+            *gaps++ = *p - least;
+            wrong |= (*p < least) | (*p > GX_MAX_POSITION);
+            least = *p + 1;
+        }
+    }
+    *positions = p;
+    return !wrong;
+}
+
+/* Encode the positions of a list, whose other streams are encoded. */
+static gx_status encode_positions(gx_list_encoder *c, const gx_term_postings *list, gx_error *err)
+{
+    const uint32_t block_len = c->docids->block_len, n_blocks = (list->df - 1) / block_len + 1;
+    const uint32_t *positions = list->positions;
+    if (!positions)
+        return gx_fail(err, GX_EUSAGE, "it has no positions");
+    gx_status st = gx_grow(&c->position_lens, &c->max_position_lens, c->n_blocks + n_blocks, sizeof(uint32_t), err);
+    for (uint32_t j = 0; j < n_blocks && st == GX_OK; ++j) {
+        const uint32_t at = j * block_len, n = list->df - at < block_len ? list->df - at : block_len;
+        uint64_t sum = 0;
+        for (uint32_t i = 0; i < n; ++i)
+            sum += list->tfs[at + i];
+        st = gx_grow(&c->gaps, &c->max_gaps, sum, sizeof *c->gaps, err);
+        if (st == GX_OK)
+            st = gx_grow(&c->position_words, &c->max_position_words, c->n_position_words + gx_positions_max_words(sum),
+                         sizeof(uint32_t), err);
+        if (st != GX_OK)
+            return st;
+        if (!to_position_gaps(&positions, list->tfs + at, n, c->gaps))
+            return gx_fail(err, GX_EUSAGE, "positions in a document do not rise, or are above %u", GX_MAX_POSITION);
+        const uint64_t words = gx_positions_encode(c->gaps, sum, c->position_words + c->n_position_words);
+        if (words > UINT32_MAX)
+            return gx_fail(err, GX_EUSAGE, "the positions of a block take more than 2^32 words");
+        c->position_lens[c->n_blocks + j] = (uint32_t)words;
+        c->n_position_words += words;
+    }
+    return st;
+}
+
+static gx_status encode_blocks(gx_list_encoder *c, gx_encoded_list *l, const gx_term_postings *list, gx_error *err)
+{
+    const uint32_t *const docids = list->docids, *const tfs = list->tfs;
     const uint32_t block_len = c->docids->block_len, n_blocks = (l->df - 1) / block_len + 1;
     stream of_docids = {.is_docids = true, .values = docids}, of_tfs = {.values = tfs};
     gx_status st = choose_codec(c, true, docids, l->df, &of_docids.choice, err);
@@ -177,6 +232,8 @@ static gx_status encode_blocks(gx_list_encoder *c, gx_encoded_list *l, const uin
         st = gx_fail(err, GX_EUSAGE, "docid %u, of %u documents", docids[l->df - 1], c->n_docs);
     if (st == GX_OK)
         st = encode_stream(c, &of_tfs, l->df, &words, err);
+    if (st == GX_OK && c->with_positions)
+        st = encode_positions(c, list, err);
     if (st != GX_OK)
         return st;
     for (uint32_t j = 0; j < n_blocks; ++j)
@@ -230,7 +287,7 @@ gx_status gx_list_encoder_add(gx_list_encoder *c, const gx_term_postings *list, 
         st = gx_grow(&c->terms, &c->max_terms, c->n_terms + len, 1, err);
     if (st != GX_OK)
         return st;
-    if ((st = encode_blocks(c, &l, list->docids, list->tfs, &words)) == GX_EUSAGE)
+    if ((st = encode_blocks(c, &l, list, &words)) == GX_EUSAGE)
         return gx_fail(err, st, "list of term '%s': %s", gx_show_term(term, len, shown), words.text);
     if (st != GX_OK)
         return gx_fail(err, st, "%s", words.text);

@@ -26,9 +26,11 @@ typedef struct gx_list_encoder {
     uint32_t *hashes;                               /* [n_lists] low halves of the terms' hashes */
     char *terms;                                    /* one behind another */
     uint32_t *words, *heads, *docid_ends, *tf_ends; /* of all lists; an end counts words from its list's first word */
+    bool with_positions;                            /* set by who opens it */
+    uint32_t *position_words, *position_lens;       /* of all lists; the words of each block */
     size_t fall; /* the first list whose term does not come behind the one before it; 0: none */
     size_t n_lists, n_terms, n_words, n_blocks, max_lists, max_hashes, max_terms, max_words, max_heads, max_docid_ends,
-        max_tf_ends;
+        max_tf_ends, n_position_words, max_position_words, max_position_lens;
     /* [max_gaps] scratch: the integers of a block, or of a list where its parameter or codec is
      * chosen */
     uint32_t *gaps;

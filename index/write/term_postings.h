@@ -11,7 +11,8 @@ typedef struct gx_term_postings {
     size_t len;
     uint32_t df;
     const uint32_t *docids, *tfs; /* [df] */
-    const uint32_t *positions;    /* reserved for the term's positions in the documents; NULL */
+    const uint32_t *positions;    /* [sum of tfs] rising for each posting, posting by posting; NULL: not kept */
+    const uint32_t *details;      /* [sum of tfs] of each occurrence what the postings buffer was given; or NULL */
     float unit;                   /* of the list's impacts, where each list has its own; 0: 1 */
 } gx_term_postings;
 

@@ -10,8 +10,8 @@
 
 #include "codecs/auto_codec.h"
 #include "engine/files/temporary_file.h"
-#include "engine/text/json_text.h"
 #include "engine/status.h"
+#include "engine/text/json_text.h"
 #include "index/write/writer_state.h"
 
 gx_status gx_writer_repeat_failure(gx_writer *w, gx_error *err)
@@ -51,6 +51,8 @@ static gx_status check_options(const gx_writer_options *opt, const char *path, g
                        "the frequencies",
                        path, docids->name, docids->block_len, tfs->name, tfs->block_len,
                        matching_codec(docids, tfs)->name);
+    if (opt->positions && opt->impacts)
+        return gx_fail(err, GX_EUSAGE, "cannot write %s: an index of impacts has no positions", path);
     return GX_OK;
 }
 
@@ -67,6 +69,18 @@ static gx_status fill_uuid(uint8_t uuid[16], const uint8_t *given, gx_error *err
     return GX_OK;
 }
 
+#define N_SPOOLS 17u
+
+static void list_spools(gx_writer *w, gx_spool *spools[N_SPOOLS])
+{
+    gx_spool *const all[] = {
+        &w->lists,       &w->heads,        &w->docid_ends,    &w->tf_ends,       &w->doc_lens,       &w->terms.lens,
+        &w->terms.bytes, &w->doc_ids.lens, &w->doc_ids.bytes, &w->titles.lens,   &w->titles.bytes,   &w->text_frames,
+        &w->text,        &w->units,        &w->positions,     &w->position_ends, &w->title_positions};
+    _Static_assert(sizeof all / sizeof *all == N_SPOOLS, "all spools");
+    memcpy(spools, all, sizeof all);
+}
+
 gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_options *opt, gx_error *err)
 {
     *out = NULL;
@@ -78,15 +92,15 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
         return gx_fail(err, GX_ENOMEM, "out of memory");
     w->path = strdup(path);
     w->dir = gx_directory_of(path);
-    gx_spool *const spools[] = {&w->lists,        &w->heads,       &w->docid_ends,   &w->tf_ends,       &w->doc_lens,
-                                &w->terms.lens,   &w->terms.bytes, &w->doc_ids.lens, &w->doc_ids.bytes, &w->titles.lens,
-                                &w->titles.bytes, &w->text_frames, &w->text,         &w->units};
-    for (size_t i = 0; i < sizeof spools / sizeof *spools; ++i)
+    gx_spool *spools[N_SPOOLS];
+    list_spools(w, spools);
+    for (size_t i = 0; i < N_SPOOLS; ++i)
         *spools[i] = gx_spool_make(w->dir);
     w->counts = (gx_writer_totals){0};
     w->store_text = opt->store_text;
     w->impacts = opt->impacts;
     w->list_units = opt->list_units;
+    w->with_positions = opt->positions;
     w->unnamed = opt->unnamed;
     w->threads = opt->threads ? opt->threads : 1;
     w->unit = 1;
@@ -96,6 +110,7 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     w->n_docs_announced = opt->n_docs;
     w->columns = opt->columns;
     gx_list_encoder_open(&w->encoder, w->docids, w->tfs, 0);
+    w->encoder.with_positions = w->with_positions;
     if (w->docids != &gx_codec_auto && w->tfs != &gx_codec_auto)
         w->codings[w->n_codings++] = (gx_coding){w->docids->id, w->tfs->id};
     if (!w->path || !w->dir)
@@ -122,16 +137,16 @@ void gx_writer_close(gx_writer *w)
 {
     if (!w)
         return;
-    gx_spool *const spools[] = {&w->lists,        &w->heads,       &w->docid_ends,   &w->tf_ends,       &w->doc_lens,
-                                &w->terms.lens,   &w->terms.bytes, &w->doc_ids.lens, &w->doc_ids.bytes, &w->titles.lens,
-                                &w->titles.bytes, &w->text_frames, &w->text,         &w->units};
-    for (size_t i = 0; i < sizeof spools / sizeof *spools; ++i)
+    gx_spool *spools[N_SPOOLS];
+    list_spools(w, spools);
+    for (size_t i = 0; i < N_SPOOLS; ++i)
         gx_spool_free(spools[i]);
     gx_section_writer_close(w->sections);
     ZSTD_freeCCtx(w->frame.zstd);
     free(w->frame.ends);
     free(w->frame.bytes);
     free(w->term_hashes);
+    free(w->position_wraps);
     free(w->last_term);
     gx_list_encoder_close(&w->encoder);
     free(w->path);
@@ -176,7 +191,7 @@ gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err)
                        .n_tokens = w->counts.n_tokens,
                        .sum_tfs = w->sum_tfs,
                        .n_blocks = w->counts.n_blocks,
-                       .flags = w->impacts ? GX_HEADER_IMPACTS : 0};
+                       .flags = (w->impacts ? GX_HEADER_IMPACTS : 0u) | (w->with_positions ? GX_HEADER_POSITIONS : 0u)};
         if (w->impacts && !w->list_units && w->unit != 1) {
             h.flags |= GX_HEADER_UNIT;
             h.impact_unit = w->unit;

@@ -40,6 +40,7 @@ typedef struct gx_writer_options {
      * between or after the lists */
     uint32_t n_docs;
     bool list_units;     /* with impacts: each list has a unit of its own (gx_term_postings.unit) */
+    bool positions;      /* the lists have positions, of blocks of their own; not with impacts */
     gx_columns *columns; /* the documents' attributes, complete when gx_writer_finish is called; NULL: none */
     uint32_t threads;    /* that gx_writer_finish uses at most, the caller's included; 0: one */
 } gx_writer_options;
@@ -54,17 +55,22 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
  * lists have begun, one too many), GX_EIO, GX_ENOMEM. */
 gx_status gx_writer_add_document(gx_writer *w, const gx_document *doc, uint32_t n_tokens, gx_error *err);
 
+/* With options.positions: the next n documents' titles take so many positions each; before gx_writer_finish, of all
+ * documents in order. Without this call no title takes any. GX_EIO, GX_ENOMEM. */
+gx_status gx_writer_add_title_positions(gx_writer *w, const uint32_t *title_positions, size_t n, gx_error *err);
+
 /* Documents without their texts, in a form that a writer takes at once. All zero: none. */
 typedef struct gx_document_pack {
     uint32_t n;
-    uint32_t *id_lens, *title_lens, *n_tokens; /* [n] */
-    char *ids, *titles;                        /* one behind another */
-    size_t n_ids, n_titles, max_id_lens, max_title_lens, max_n_tokens, max_ids, max_titles;
+    uint32_t *id_lens, *title_lens, *n_tokens, *title_positions; /* [n] */
+    char *ids, *titles;                                          /* one behind another */
+    size_t n_ids, n_titles, max_id_lens, max_title_lens, max_n_tokens, max_ids, max_titles, max_title_positions;
     uint64_t sum_tokens;
 } gx_document_pack;
 
-bool gx_document_pack_add(gx_document_pack *p, const gx_document *doc, uint32_t n_tokens); /* false: no memory */
-void gx_document_pack_clear(gx_document_pack *p);                                          /* the memory stays */
+/* false: no memory */
+bool gx_document_pack_add(gx_document_pack *p, const gx_document *doc, uint32_t n_tokens, uint32_t title_positions);
+void gx_document_pack_clear(gx_document_pack *p); /* the memory stays */
 void gx_document_pack_free(gx_document_pack *p);
 
 /* Add the documents as gx_writer_add_document does one after another, where options.store_text is
@@ -76,7 +82,7 @@ gx_status gx_writer_add_pack(gx_writer *w, const gx_document_pack *p, gx_error *
 gx_status gx_writer_add_list(gx_writer *w, const char *term, size_t len, uint32_t df, const uint32_t *docids,
                              const uint32_t *tfs, gx_error *err);
 
-/* The same with all that a list has; list->positions is NULL. */
+/* The same with all that a list has: positions, with options.positions. */
 gx_status gx_writer_add_postings(gx_writer *w, const gx_term_postings *list, gx_error *err);
 
 /* The unit of all impacts (FORMAT.md), before gx_writer_finish; without this call it is 1. */

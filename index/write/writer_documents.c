@@ -103,6 +103,18 @@ gx_status gx_writer_add_document(gx_writer *w, const gx_document *doc, uint32_t 
     return gx_writer_record_failure(w, add_document(w, doc, n_tokens, &words), &words, err);
 }
 
+gx_status gx_writer_add_title_positions(gx_writer *w, const uint32_t *title_positions, size_t n, gx_error *err)
+{
+    gx_error words;
+    if (w->failed.status != GX_OK)
+        return gx_writer_repeat_failure(w, err);
+    for (size_t i = 0; i < n; ++i)
+        if (title_positions[i] > w->most_title_positions)
+            w->most_title_positions = title_positions[i];
+    const gx_status st = gx_spool_add(&w->title_positions, title_positions, n * sizeof *title_positions, &words);
+    return gx_writer_record_failure(w, st, &words, err);
+}
+
 static bool append_string(char **strings, size_t *n, size_t *max, const char *p, size_t len)
 {
     if (!gx_reserve(strings, max, *n + len + 1, 1))
@@ -113,16 +125,18 @@ static bool append_string(char **strings, size_t *n, size_t *max, const char *p,
     return true;
 }
 
-bool gx_document_pack_add(gx_document_pack *p, const gx_document *doc, uint32_t n_tokens)
+bool gx_document_pack_add(gx_document_pack *p, const gx_document *doc, uint32_t n_tokens, uint32_t title_positions)
 {
     if (!gx_reserve(&p->id_lens, &p->max_id_lens, p->n + (size_t)1, sizeof *p->id_lens) ||
         !gx_reserve(&p->title_lens, &p->max_title_lens, p->n + (size_t)1, sizeof *p->title_lens) ||
         !gx_reserve(&p->n_tokens, &p->max_n_tokens, p->n + (size_t)1, sizeof *p->n_tokens) ||
+        !gx_reserve(&p->title_positions, &p->max_title_positions, p->n + (size_t)1, sizeof *p->title_positions) ||
         !append_string(&p->ids, &p->n_ids, &p->max_ids, doc->id, doc->id_len) ||
         !append_string(&p->titles, &p->n_titles, &p->max_titles, doc->title, doc->title_len))
         return false;
     p->id_lens[p->n] = (uint32_t)doc->id_len;
     p->title_lens[p->n] = (uint32_t)doc->title_len;
+    p->title_positions[p->n] = title_positions;
     p->n_tokens[p->n++] = n_tokens;
     p->sum_tokens += n_tokens;
     return true;
@@ -140,6 +154,7 @@ void gx_document_pack_free(gx_document_pack *p)
     free(p->id_lens);
     free(p->title_lens);
     free(p->n_tokens);
+    free(p->title_positions);
     free(p->ids);
     free(p->titles);
     *p = (gx_document_pack){0};
@@ -177,5 +192,6 @@ gx_status gx_writer_add_pack(gx_writer *w, const gx_document_pack *p, gx_error *
     gx_error words;
     if (w->failed.status != GX_OK)
         return gx_writer_repeat_failure(w, err);
-    return gx_writer_record_failure(w, add_pack(w, p, &words), &words, err);
+    const gx_status st = gx_writer_record_failure(w, add_pack(w, p, &words), &words, err);
+    return st == GX_OK && w->with_positions ? gx_writer_add_title_positions(w, p->title_positions, p->n, err) : st;
 }

@@ -109,9 +109,29 @@ static gx_status add_entries(gx_writer *w, const gx_encoded_list *lists, size_t 
     return GX_OK;
 }
 
+/* Add the encoder's positions. The count of words goes on from block to block. */
+static gx_status add_positions(gx_writer *w, const gx_list_encoder *c, uint64_t first_block, gx_error *err)
+{
+    gx_status st = gx_spool_add(&w->positions, c->position_words, c->n_position_words * sizeof(uint32_t), err);
+    for (size_t i = 0; i < c->n_blocks && st == GX_OK; ++i) {
+        const uint64_t end = w->position_words + c->position_lens[i];
+        if (end >> 32 != w->position_words >> 32) {
+            st = gx_grow(&w->position_wraps, &w->max_position_wraps, w->n_position_wraps + (size_t)1, sizeof(uint32_t),
+                         err);
+            if (st == GX_OK)
+                w->position_wraps[w->n_position_wraps++] = (uint32_t)(first_block + i);
+        }
+        w->position_words = end;
+        if (st == GX_OK)
+            st = gx_spool_u32(&w->position_ends, (uint32_t)end, err);
+    }
+    return st;
+}
+
 static gx_status add_encoded_lists(gx_writer *w, const gx_list_encoder *c, gx_error *err)
 {
     uint64_t payload = gx_section_writer_section_bytes(w->sections) / sizeof(uint32_t);
+    const uint64_t first_block = w->counts.n_blocks;
     if (c->n_lists == 0)
         return GX_OK;
     gx_status st = check_lists(w, c, payload, err);
@@ -127,12 +147,15 @@ static gx_status add_encoded_lists(gx_writer *w, const gx_list_encoder *c, gx_er
         st = gx_spool_add(&w->heads, c->heads, c->n_blocks * sizeof *c->heads, err);
     if (st == GX_OK)
         st = gx_spool_add(&w->docid_ends, c->docid_ends, c->n_blocks * sizeof *c->docid_ends, err);
-    return st == GX_OK ? gx_spool_add(&w->tf_ends, c->tf_ends, c->n_blocks * sizeof *c->tf_ends, err) : st;
+    if (st == GX_OK)
+        st = gx_spool_add(&w->tf_ends, c->tf_ends, c->n_blocks * sizeof *c->tf_ends, err);
+    return st == GX_OK && w->with_positions ? add_positions(w, c, first_block, err) : st;
 }
 
 void gx_writer_open_encoded(const gx_writer *w, gx_list_encoder *c)
 {
     gx_list_encoder_open(c, w->docids, w->tfs, n_docs(w));
+    c->with_positions = w->with_positions;
 }
 
 gx_status gx_writer_add_encoded(gx_writer *w, gx_list_encoder *c, gx_error *err)

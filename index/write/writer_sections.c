@@ -180,13 +180,44 @@ static gx_status write_text_frames(gx_section_writer *s, const gx_writer *w, gx_
     return st == GX_OK ? gx_section_writer_add(s, &last, sizeof last, err) : st;
 }
 
+/* Bytes of a title's number of positions. */
+static uint32_t title_position_width(const gx_writer *w)
+{
+    return w->most_title_positions > UINT16_MAX ? 4 : w->most_title_positions > UINT8_MAX ? 2 : 1;
+}
+
+static gx_status write_title_positions(gx_section_writer *s, const gx_writer *w, gx_error *err)
+{
+    const uint64_t n = gx_spool_bytes(&w->title_positions) / sizeof(uint32_t);
+    const uint32_t width = title_position_width(w);
+    uint32_t values[LENGTHS_AT_ONCE];
+    gx_status st = GX_OK;
+    for (uint64_t at = 0; at < w->counts.n_docs && st == GX_OK;) {
+        const size_t some = w->counts.n_docs - at < LENGTHS_AT_ONCE ? (size_t)(w->counts.n_docs - at) : LENGTHS_AT_ONCE;
+        uint8_t *room;
+        if (n)
+            st = gx_spool_read(&w->title_positions, at * sizeof *values, values, some * sizeof *values, err);
+        else
+            memset(values, 0, sizeof values);
+        if (st == GX_OK)
+            st = gx_section_writer_reserve(s, some * width, &room, err);
+        for (size_t i = 0; i < some && st == GX_OK; ++i)
+            memcpy(room + i * width, &values[i], width); /* little-endian: the low bytes come first */
+        if (st == GX_OK)
+            gx_section_writer_commit(s, some * width);
+        at += some;
+    }
+    return st;
+}
+
 static gx_status write_head(gx_section_writer *s, const section_job *j, gx_error *err)
 {
-    return j->strings                    ? write_ends(s, j->strings, err)
-           : j->kind == GX_SEC_TERM_HASH ? write_term_hash(s, j->w, err)
-           : j->kind == GX_SEC_TEXT      ? write_text_frames(s, j->w, err)
-           : j->kind == GX_SEC_META      ? gx_section_writer_add(s, j->meta, strlen(j->meta), err)
-                                         : GX_OK;
+    return j->strings                     ? write_ends(s, j->strings, err)
+           : j->kind == GX_SEC_TERM_HASH  ? write_term_hash(s, j->w, err)
+           : j->kind == GX_SEC_TEXT       ? write_text_frames(s, j->w, err)
+           : j->kind == GX_SEC_TITLE_LENS ? write_title_positions(s, j->w, err)
+           : j->kind == GX_SEC_META       ? gx_section_writer_add(s, j->meta, strlen(j->meta), err)
+                                          : GX_OK;
 }
 
 static void run_task(void *user, uint32_t i)
@@ -205,7 +236,7 @@ static void run_task(void *user, uint32_t i)
     gx_section_writer_close_part(part);
 }
 
-#define MAX_JOBS 16u
+#define MAX_JOBS 18u
 #define SLICE_BYTES ((uint64_t)8 << 20)
 #define MAX_SLICES 16u /* of a section */
 
@@ -234,6 +265,14 @@ static uint32_t list_jobs(gx_writer *w, const char *meta, section_job jobs[MAX_J
                                   .param = n_frames,
                                   .head_bytes = (n_frames + 1) * sizeof(gx_text_frame),
                                   .tail = &w->text};
+    if (w->with_positions) {
+        jobs[n++] = spool_job(GX_SEC_POSITIONS, &w->positions);
+        jobs[n] = spool_job(GX_SEC_POSITION_ENDS, &w->position_ends);
+        jobs[n++].param = w->n_position_wraps;
+        jobs[n++] = (section_job){.kind = GX_SEC_TITLE_LENS,
+                                  .param = title_position_width(w),
+                                  .head_bytes = (uint64_t)w->counts.n_docs * title_position_width(w)};
+    }
     for (uint32_t i = 0; i < n; ++i)
         jobs[i].w = w;
     return n;
@@ -296,6 +335,10 @@ gx_status gx_writer_write_sections(gx_section_writer *s, gx_writer *w, const cha
     static const uint8_t slack[GX_READ_SLACK];
     section_job jobs[MAX_JOBS];
     gx_status st = gx_section_writer_add(s, slack, sizeof slack, err); /* behind the payload */
+    if (st == GX_OK && w->with_positions)
+        st = gx_spool_add(&w->positions, slack, sizeof slack, err);
+    if (st == GX_OK && w->with_positions)
+        st = gx_spool_add(&w->position_ends, w->position_wraps, w->n_position_wraps * sizeof(uint32_t), err);
     if (st == GX_OK && w->store_text)
         st = gx_writer_end_frame(w, err);
     if (st == GX_OK)

@@ -37,7 +37,7 @@ typedef struct gx_writer_totals {
 
 struct gx_writer {
     char *path, *dir;
-    bool unnamed, store_text, impacts, list_units, any_title, finished;
+    bool unnamed, store_text, impacts, list_units, with_positions, any_title, finished;
     uint32_t threads;
     double unit;
     const gx_codec *docids, *tfs; /* gx_codec_auto: a list's own */
@@ -51,6 +51,11 @@ struct gx_writer {
     gx_columns *columns;         /* not the writer's own */
     gx_section_writer *sections; /* the output; the payload goes there at once, the rest is spooled until finish */
     gx_spool lists, heads, docid_ends, tf_ends, doc_lens, units;
+    gx_spool positions, position_ends, title_positions;
+    uint64_t position_words;
+    uint32_t *position_wraps; /* blocks at whose end position_words passes a multiple of 2^32 */
+    uint32_t n_position_wraps, most_title_positions;
+    size_t max_position_wraps;
     gx_spooled_strings terms, doc_ids, titles;
     gx_spool text_frames, text;
     gx_open_frame frame;
@@ -76,12 +81,12 @@ gx_status gx_writer_end_frame(gx_writer *w, gx_error *err);
 /* Write all sections behind the payload. */
 gx_status gx_writer_write_sections(gx_section_writer *s, gx_writer *w, const char *meta, gx_error *err);
 
-/* A file with units and texts has a section table that is so long that the sections behind it begin
+/* A file with units and texts, or with positions, has a section table that is so long that the sections behind it begin
  * 256 bytes later. Whether there are titles and bitmap columns is not known when the first of them
  * begins, so such a file always has a section of titles and, with attributes, one of bitmaps. */
 static inline bool gx_writer_has_many_sections(const gx_writer *w)
 {
-    return w->list_units && w->store_text;
+    return (w->list_units && w->store_text) || w->with_positions;
 }
 
 #endif
