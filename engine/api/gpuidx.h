@@ -380,6 +380,10 @@ GX_API gx_status gx_postings_next(gx_postings *p, const uint32_t **docids, const
 /* What is to be added to the docids of the block that gx_postings_next has given last: 0, but in a wide collection,
  * where those are counted from the first document of a part. */
 GX_API uint64_t gx_postings_base(const gx_postings *p);
+/* The positions of the postings that gx_postings_next gave last: of each posting its tf positions, rising, posting by
+ * posting; *n in all, valid until the next call. A position counts the words of a document, title and text, from 0,
+ * stop words among them. GX_EUSAGE (the index has no positions), GX_ECORRUPT, GX_ENOMEM. */
+GX_API gx_status gx_postings_positions(gx_postings *p, const uint32_t **positions, size_t *n, gx_error *err);
 GX_API void gx_postings_close(gx_postings *p);
 
 /* ---- building an index ---- */

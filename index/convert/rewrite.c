@@ -22,6 +22,7 @@
 #include "index/convert/impacts.h"
 #include "index/convert/join.h"
 #include "index/convert/rewrite.h"
+#include "index/positions.h"
 #include "index/read/collection.h"
 #include "index/write/bitmap_maker.h"
 #include "index/write/quantizer.h"
@@ -533,6 +534,8 @@ static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char
         st = gx_fail(err, GX_EUSAGE,
                      "%s has %llu documents, and one file has at most 2^32 - 2: it cannot be made one index", ix->path,
                      (unsigned long long)gx_index_n_docs(ix));
+    if (st == GX_OK && gx_index_has_positions(ix))
+        st = gx_fail(err, GX_EUSAGE, "%s has positions, which cannot be copied yet: build it again", ix->path);
     if (st != GX_OK)
         return st;
     rewriter r = {.ix = ix, .opt = &o, .n_threads = n_threads};

@@ -124,9 +124,11 @@ static gx_status add_positions(gx_doc_indexer *v, uint32_t docid, const gx_token
     gx_status st = gx_term_cache_positions(v->cache, tokens, &terms, &positions, &n, &v->counts.dropped_tokens);
     if (st != GX_OK)
         return st;
+    for (uint32_t i = 0; tokens->positions && i < n; ++i)
+        positions[i] = tokens->positions[positions[i]];
     for (uint32_t i = 0; v->position && i < n; ++i)
         positions[i] += v->position;
-    v->position += tokens->n;
+    v->position += tokens->n_positions;
     end_stage(v, GX_STAGE_ANALYSE);
     v->counts.replaced_bytes += tokens->replaced;
     *n_tokens += n;
@@ -170,8 +172,8 @@ static gx_status add_text(gx_doc_indexer *v, uint32_t docid, const char *text, s
     return st;
 }
 
-/* Tokens that begin among the first `len` bytes of the text. */
-static uint32_t count_title_tokens(const gx_doc_indexer *v, const gx_tokens *tokens, size_t len)
+/* Positions of the tokens that begin among the first `len` bytes of the text. */
+static uint32_t count_title_positions(const gx_doc_indexer *v, const gx_tokens *tokens, size_t len)
 {
     uint32_t low = 0, high = len ? tokens->n : 0;
     while (low < high) {
@@ -183,7 +185,7 @@ static uint32_t count_title_tokens(const gx_doc_indexer *v, const gx_tokens *tok
         else
             high = middle;
     }
-    return low;
+    return !tokens->positions ? low : low < tokens->n ? tokens->positions[low] : tokens->n_positions;
 }
 
 /* Analyse title and text of a short document in one piece. */
@@ -201,7 +203,7 @@ static gx_status add_short(gx_doc_indexer *v, uint32_t docid, const gx_document 
     gx_tokens tokens;
     const gx_status st = gx_analysis_tokenize(v->analysis, len, &tokens);
     if (st == GX_OK && v->with_positions)
-        v->title_positions = count_title_tokens(v, &tokens, doc->title_len);
+        v->title_positions = count_title_positions(v, &tokens, doc->title_len);
     return st == GX_OK ? add_tokens(v, docid, &tokens, n_tokens) : st;
 }
 

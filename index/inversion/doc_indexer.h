@@ -36,8 +36,8 @@ gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_documen
 /* No more documents follow: free the term cache, finish the postings buffer. GX_EIO, GX_ENOMEM. */
 gx_status gx_doc_indexer_finish(gx_doc_indexer *v, gx_error *err);
 
-/* To be called before the first document: the postings' details are the positions of terms in documents. Positions count
- * tokens, stop words and dropped tokens among them, through title and text. */
+/* To be called before the first document: the postings' details are the positions of terms in documents. Positions
+ * count tokens, stop words and dropped tokens among them, through title and text. */
 void gx_doc_indexer_keep_positions(gx_doc_indexer *v);
 uint32_t gx_doc_indexer_title_positions(const gx_doc_indexer *v); /* that the title of the last document takes, or 0 */
 

@@ -52,8 +52,8 @@ typedef struct gx_inverter_batch {
     bool read, done;
 } gx_inverter_batch;
 
-/* With one thread: receives each document, its length in tokens, and the positions of its title, in order: docids are 0, 1, 2, ... It is never
- * called by two threads at once. doc is valid until it returns. */
+/* With one thread: receives each document, its length in tokens, and the positions of its title, in order: docids are
+ * 0, 1, 2, ... It is never called by two threads at once. doc is valid until it returns. */
 typedef gx_status gx_document_sink_fn(void *user, const gx_document *doc, uint32_t n_tokens, uint32_t title_positions,
                                       gx_error *err);
 

@@ -357,7 +357,7 @@ void gx_postings_buffer_keep_details(gx_postings_buffer *inv)
 static inline uint8_t *put_detail(uint8_t *p, bool first, uint32_t gap, uint32_t last, uint32_t detail)
 {
     if (!first)
-        return put_vbyte(p, (uint64_t)(detail - last + 1) << 1);
+        return put_vbyte(p, (uint64_t)(detail - last) << 1);
     p = put_vbyte(p, (uint64_t)gap << 1 | 1);
     return put_vbyte(p, detail);
 }
@@ -376,10 +376,11 @@ gx_status gx_postings_buffer_add_details(gx_postings_buffer *inv, uint32_t docid
             (count > UINT32_MAX - NEAR_BYTES || !move_to_chain(inv, l)))
             return GX_ENOMEM;
         const bool first = l->doc != docid;
-        l->n_near = (uint8_t)(put_detail(l->near + l->n_near, first, docid - l->doc, l->tf, details[i]) - l->near);
+        const uint32_t detail = !first && details[i] <= l->tf ? l->tf + 1 : details[i];
+        l->n_near = (uint8_t)(put_detail(l->near + l->n_near, first, docid - l->doc, l->tf, detail) - l->near);
         memcpy(l->near + NEAR_DETAILS, &count, sizeof count);
         l->doc = docid;
-        l->tf = details[i];
+        l->tf = detail;
         l->df += first;
     }
     return GX_OK;
@@ -478,7 +479,7 @@ static inline const uint8_t *get_detail(const uint8_t *p, bool *first, uint32_t 
         p = get_vbyte(p - 1, &v);
     *first = v & 1;
     if (!*first) {
-        *detail += (uint32_t)(v >> 1) - 1;
+        *detail += (uint32_t)(v >> 1);
         return p;
     }
     *doc += (uint32_t)(v >> 1);

@@ -10,11 +10,13 @@
  * room, and then go to the chain together: so most postings touch one cache line, and rare terms need no chain.
  * When the caller finds that the buffer holds too much, it spills: all lists are written, terms in byte
  * order, as a run to a temporary file, and term numbers begin anew. At the end the runs, whose
- * docids follow each other, are merged term by term. A buffer may keep a detail of each occurrence, a number, besides:
- * its position, say. Then each occurrence is in its list at once. If there are more runs than memory has room to
+ * docids follow each other, are merged term by term. If there are more runs than memory has room to
  * read at once, neighbouring runs are merged to longer runs first. Several threads may fill a
  * buffer each, with documents of their own; their postings of a term are then interleaved by docid.
  * Several threads may merge, each some ranges of terms.
+ *
+ * A buffer may keep details: a number of each occurrence, such as its position. Then each occurrence goes to its list
+ * at once: (d-gap, detail) the first in its document, (detail less the one before) the others.
  */
 #ifndef GX_INDEX_INVERSION_POSTINGS_BUFFER_H
 #define GX_INDEX_INVERSION_POSTINGS_BUFFER_H
@@ -49,7 +51,8 @@ gx_status gx_postings_buffer_add_tfs(gx_postings_buffer *inv, uint32_t docid, co
  * are merged together keep them, or none does. */
 void gx_postings_buffer_keep_details(gx_postings_buffer *inv);
 
-/* gx_postings_buffer_add with a detail of each occurrence, below 2^31. Details of a term never fall within a document. */
+/* gx_postings_buffer_add with a detail of each occurrence, below 2^31. Details of a term rise within a document; one
+ * that does not becomes the last one and 1. */
 gx_status gx_postings_buffer_add_details(gx_postings_buffer *inv, uint32_t docid, const uint32_t *terms,
                                          const uint32_t *details, size_t n);
 

@@ -39,7 +39,7 @@ _Static_assert(4 * UNIT - CHUNK_END >= NEAR_BYTES, "the first chunk has room for
  *
  *   the first in its document   vbyte of the d-gap (from docid -1 on), shifted left by one, the low bit set;
  *                               vbyte of its detail
- *   another                     vbyte of what its detail is more than the last one, and 1, shifted left by one
+ *   another                     vbyte of what its detail is more than the last one, shifted left by one
  *
  * `tf` is the last detail then, and the last bytes of `near` count the occurrences. */
 #define NEAR_DETAILS (NEAR_BYTES - 4u)

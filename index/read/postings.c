@@ -1,9 +1,12 @@
 /* postings.c: a list as its postings, block by block, for those who use the library. The engines go
  * through lists in ways of their own. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/api/gpuidx_advanced.h"
+#include "engine/memory/grow.h"
 #include "engine/status.h"
+#include "index/positions.h"
 #include "index/read/collection.h"
 
 struct gx_postings {
@@ -17,6 +20,8 @@ struct gx_postings {
     uint32_t term, block; /* block: the next one */
     uint64_t least;       /* the next docid is at least this */
     uint32_t docids[GX_MAX_BLOCK], tfs[GX_MAX_BLOCK];
+    uint32_t *positions; /* [max_positions] */
+    size_t max_positions;
 };
 
 /* Go to the list of the first part, from number i on, that has the term. */
@@ -123,8 +128,69 @@ gx_status gx_postings_next(gx_postings *p, const uint32_t **docids, const uint32
     return st;
 }
 
+/* The positions of the last block's N occurrences. */
+static gx_status decode_positions(gx_postings *p, const uint32_t tfs[], uint32_t n, gx_error *err)
+{
+    const gx_block_positions b =
+        gx_index_block_positions(p->ix, p->ix->lists[p->term].first_block + (uint64_t)p->block - 1);
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        all += tfs[i];
+    gx_status st = all / 32 > b.n_words ? GX_ECORRUPT : GX_OK; /* a position takes a bit at least */
+    if (st == GX_OK && !gx_reserve(&p->positions, &p->max_positions, (size_t)all, sizeof *p->positions))
+        return gx_fail(err, GX_ENOMEM, "%s: no memory for %llu positions", p->ix->path, (unsigned long long)all);
+    if (st != GX_OK || !gx_positions_decode(b, all, 0, all, p->positions))
+        return gx_fail(err, GX_ECORRUPT, "%s: list %u, block %u: it is no block of %llu positions", p->ix->path,
+                       p->term, p->block - 1, (unsigned long long)all);
+    uint32_t *at = p->positions;
+    for (uint32_t i = 0; i < n; ++i)
+        for (const uint32_t *const end = ++at + tfs[i] - 1; at < end; ++at)
+            *at += at[-1] + 1;
+    return GX_OK;
+}
+
+/* Keep the positions of what lives. Returns their number. */
+static size_t keep_live_positions(gx_postings *p, const uint32_t tfs[], const bool live[], uint32_t n)
+{
+    size_t from = 0, to = 0;
+    for (uint32_t i = 0; i < n; from += tfs[i++]) {
+        if (!live[i])
+            continue;
+        memmove(p->positions + to, p->positions + from, tfs[i] * sizeof *p->positions);
+        to += tfs[i];
+    }
+    return to;
+}
+
+gx_status gx_postings_positions(gx_postings *p, const uint32_t **positions, size_t *n, gx_error *err)
+{
+    uint32_t docids[GX_MAX_BLOCK], tfs[GX_MAX_BLOCK], n_here;
+    bool live[GX_MAX_BLOCK];
+    size_t sum = 0;
+    *positions = NULL;
+    *n = 0;
+    if (p->block == 0 || !p->list.n_blocks) /* no posting was given */
+        return GX_OK;
+    if (!p->ix->positions)
+        return gx_fail(err, GX_EUSAGE, "%s has no positions; build it with positions", p->ix->path);
+    n_here = gx_list_decode_tfs(&p->list, p->block - 1, tfs);
+    const gx_status st = decode_positions(p, tfs, n_here, err);
+    if (st != GX_OK)
+        return st;
+    gx_list_decode_docids(&p->list, p->block - 1, docids);
+    for (uint32_t i = 0; i < n_here; ++i) {
+        live[i] = !p->parts || gx_deletes_is_live(p->parts->parts[p->part].deletes, docids[i]);
+        sum += tfs[i];
+    }
+    *n = p->parts ? keep_live_positions(p, tfs, live, n_here) : sum;
+    *positions = p->positions;
+    return GX_OK;
+}
+
 void gx_postings_close(gx_postings *p)
 {
+    if (p)
+        free(p->positions);
     free(p);
 }
 

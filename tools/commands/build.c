@@ -218,6 +218,7 @@ static int open_all(build *b)
     out.fold = cli_text(a, "fold");
     out.store_titles = cli_choice(a, "store") >= 1;
     out.store_text = cli_choice(a, "store") == 2;
+    out.positions = cli_switch(a, "positions");
     out.memory = cli_count(a, "memory");
     out.threads = threads_of(a);
     out.source = from;
@@ -382,6 +383,8 @@ static const cli_flag flags[] = {
     {"store", 0, CLI_CHOICE, "none|title|text", "title",
      "what is kept besides ids; `text` keeps titles and texts, "
      "for snippets"},
+    {"positions", 0, CLI_SWITCH, NULL, NULL,
+     "keep where each word stands in each document, which phrases need: about a byte a word more; not of vectors"},
     {"order", 0, CLI_CHOICE, "input|random|bp", "input",
      "the order of docids: as documents come, random, or by recursive graph bisection, for a smaller index, which "
      "takes 8 bytes of memory a posting; see `gpuidx help reorder`"},

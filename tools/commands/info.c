@@ -87,18 +87,18 @@ static int print_json(const char *path, const gx_index *ix, const gx_index_stats
     uuid_text(uuid, st->uuid);
     json_t *meta = json_of_meta(ix);
     json_t *root = json_pack(
-        "{s:i, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:f, s:o*, s:o, s:o, "
-        "s:o, "
+        "{s:i, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:f, s:o*, s:o, "
+        "s:o, s:o, "
         "s:{s:f, s:f, s:f, s:f, s:f}}",
         "schema", 1, "file", path, "version", (int)st->version, "uuid", uuid, "n_docs", (json_int_t)st->n_documents,
         "n_terms", (json_int_t)st->n_terms, "n_postings", (json_int_t)st->n_postings, "n_tokens",
         (json_int_t)st->n_tokens, "block_len", (json_int_t)st->block_len, "avgdl", st->avgdl, "min_doc_len",
         (json_int_t)st->min_doc_len, "max_doc_len", (json_int_t)st->max_doc_len, "file_bytes",
         (json_int_t)st->file_bytes, "device_bytes", (json_int_t)st->device_bytes, "titles", st->titles, "text",
-        st->texts, "impacts", st->impacts, "impact_unit", st->impact_unit, "meta", meta, "sections",
-        json_of_sections(s), "codings", json_of_codings(s), "attributes", json_of_attributes(ix), "bits_per_posting",
-        "docids", s->docid_bits, "tfs", s->tf_bits, "heads", s->head_bits, "ends", s->end_bits, "directory",
-        s->list_bits);
+        st->texts, "positions", st->positions, "impacts", st->impacts, "impact_unit", st->impact_unit, "meta", meta,
+        "sections", json_of_sections(s), "codings", json_of_codings(s), "attributes", json_of_attributes(ix),
+        "bits_per_posting", "docids", s->docid_bits, "tfs", s->tf_bits, "heads", s->head_bits, "ends", s->end_bits,
+        "directory", s->list_bits);
     char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) : NULL;
     json_decref(root);
     if (!text)
@@ -181,6 +181,9 @@ static const char *section_words(const char *name)
         {"UNIT", "each list's unit of impacts"},
         {"DIDS", "document ids"},
         {"TITL", "titles"},
+        {"POSN", "the positions of words in documents"},
+        {"PEND", "where each block of positions ends"},
+        {"PLEN", "the positions that titles take"},
         {"TEXT", "texts, compressed"},
         {"ATTR", "the attributes of documents"},
         {"ATTV", "the values of attributes"},
@@ -315,6 +318,8 @@ static int print_human(const char *path, const gx_index *ix, const gx_index_stat
     else if (st->impacts && st->impact_unit != 1)
         printf("%-12s %.9g: a score is this times the sum of impact times the query's weight\n", "unit",
                st->impact_unit);
+    if (st->positions)
+        printf("%-12s of each word in each document, for phrases\n", "positions");
     printf("%-12s %s word%s in all; a document has %s to %s, %.1f on average\n", "tokens", show_count(st->n_tokens),
            plural(st->n_tokens), show_count(st->min_doc_len), show_count(st->max_doc_len), st->avgdl);
     int code = print_meta(ix);

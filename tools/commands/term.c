@@ -15,7 +15,7 @@ typedef struct found {
     size_t len;
     uint64_t cf;
     gx_list_size size;
-    bool impacts;
+    bool impacts, positions;
 } found;
 
 static void put_head(const found *f, bool json)
@@ -42,20 +42,26 @@ static void put_head(const found *f, bool json)
     printf("    heads, ends  %s bytes\n", show_count(s->overhead_bytes));
 }
 
-static void put_posting(const found *f, uint64_t docid, uint32_t tf, bool json, bool first)
+/* positions[tf], or NULL. */
+static void put_posting(const found *f, uint64_t docid, uint32_t tf, const uint32_t *positions, bool json, bool first)
 {
     size_t len;
     const char *id = gx_index_doc_id(f->ix, docid, &len);
     if (json) {
         printf("%s{\"docid\":%" PRIu64 ",\"id\":", first ? "" : ",", docid);
         out_put_json(stdout, id, len);
-        printf(",\"%s\":%u}", f->impacts ? "impact" : "tf", tf);
+        printf(",\"%s\":%u", f->impacts ? "impact" : "tf", tf);
+        for (uint32_t i = 0; positions && i < tf; ++i)
+            printf("%s%u", i ? "," : ",\"positions\":[", positions[i]);
+        fputs(positions ? "]}" : "}", stdout);
         return;
     }
     if (first)
         printf("  %10s  %10s  id\n", "docid", f->impacts ? "impact" : "tf");
     printf("  %10" PRIu64 "  %10u  ", docid, tf);
     out_put_clean(stdout, id, len);
+    for (uint32_t i = 0; positions && i < tf; ++i)
+        printf("%s%u", i ? " " : "  at ", positions[i]);
     putchar('\n');
 }
 
@@ -71,9 +77,15 @@ static int put_postings(const found *f, uint64_t n, bool json)
         fputs(",\"postings\":[", stdout);
     gx_status st = n ? gx_postings_open(&p, f->ix, f->number, &err) : GX_OK;
     while (n && st == GX_OK && here && done < n) {
+        const uint32_t *positions = NULL;
+        size_t n_positions;
         st = gx_postings_next(p, &docids, &tfs, &here, &err);
-        for (uint32_t i = 0; st == GX_OK && i < here && done < n; ++i, ++done)
-            put_posting(f, gx_postings_base(p) + docids[i], tfs[i], json, done == 0);
+        if (st == GX_OK && here && f->positions)
+            st = gx_postings_positions(p, &positions, &n_positions, &err);
+        for (uint32_t i = 0; st == GX_OK && i < here && done < n; ++i, ++done) {
+            put_posting(f, gx_postings_base(p) + docids[i], tfs[i], positions, json, done == 0);
+            positions += positions ? tfs[i] : 0;
+        }
     }
     if (n)
         gx_postings_close(p);
@@ -84,11 +96,12 @@ static int put_postings(const found *f, uint64_t n, bool json)
     return 0;
 }
 
-static int put_term(const gx_index *ix, uint32_t number, uint64_t n, bool json)
+static int put_term(const gx_index *ix, uint32_t number, uint64_t n, bool positions, bool json)
 {
     gx_index_stats stats = {.size = sizeof stats};
     gx_index_get_stats(ix, &stats);
-    found f = {.ix = ix, .number = number, .cf = gx_index_cf(ix, number), .impacts = stats.impacts};
+    found f = {
+        .ix = ix, .number = number, .cf = gx_index_cf(ix, number), .impacts = stats.impacts, .positions = positions};
     f.term = gx_index_term(ix, number, &f.len);
     gx_index_list_size(ix, number, &f.size);
     put_head(&f, json);
@@ -117,7 +130,7 @@ static int put_word(const cli_args *a, const gx_index *ix, const char *word)
             code = cli_fail(GX_ENOTFOUND, "%s has no term '%s'%s%s%s", a->argv[0], t->term, as_is ? "" : " (of '",
                             as_is ? "" : word, as_is ? "" : "')");
         else
-            code = put_term(ix, number, cli_count(a, "top"), lookup_json(a));
+            code = put_term(ix, number, cli_count(a, "top"), cli_switch(a, "positions"), lookup_json(a));
     }
     free(terms);
     return code;
@@ -139,6 +152,9 @@ static const cli_flag flags[] = {
      "document "
      "contains the term, and the document's id. 0: none",
      .max = UINT32_MAX},
+    {"positions", 0, CLI_SWITCH, NULL, NULL,
+     "with each posting the places where the document has the term, counted in words from 0 through title and text, of "
+     "an index that was built with --positions"},
     {"as-is", 0, CLI_SWITCH, NULL, NULL,
      "look up `WORD` as it is written, such as the stem `comput`. Without this flag, `WORD` is first made into terms "
      "as "
@@ -149,6 +165,7 @@ static const cli_flag flags[] = {
 
 static const cli_section examples[] = {
     {"gpuidx term corpus.gx indexing", "How many documents contain it, and how long its list is."},
+    {"gpuidx term corpus.gx indexing -n 10 --positions", "Where the first ten documents have it."},
     {"gpuidx term corpus.gx --as-is index -n 10 -f json", "The term `index`, with ten postings, as JSON."},
     {NULL},
 };
@@ -166,7 +183,7 @@ const cli_command cmd_term = {
         "With `--format=json` each term is a JSON object on a line of its own, with `schema` (1), `term`, "
         "`number` (its rank in byte order, from 0), `df`, `cf`, `bytes`, `docid_bytes`, `tf_bytes`, `blocks`, "
         "`codec`, `tf_codec`, and `postings`, each with `docid`, `id` and `tf` (`impact` where the index "
-        "holds impacts).",
+        "holds impacts), and with `--positions` `positions`.",
     .examples = examples,
     .flags = flags,
     .min_args = 2,

@@ -448,7 +448,8 @@ def batches(documents: Any, names: Sequence[str], vectors: Any, vocabulary: Any)
 def build(path: Union[str, "os.PathLike[str]"], documents: Any = None, *, vectors: Any = None, vocabulary: Any = None,
           bits: Optional[int] = None, scale: Optional[str] = None, analyzer: Optional[str] = None,
           stemmer: Optional[str] = None, stopwords: Optional[str] = None, fold: Optional[str] = None,
-          codec: Optional[str] = None, store_titles: bool = True, store_text: bool = False, duplicates: str = "fail",
+          codec: Optional[str] = None, store_titles: bool = True, store_text: bool = False,
+          positions: bool = False, duplicates: str = "fail",
           force: bool = False, attributes: Optional[Mapping[str, str]] = None, memory: int = 0, threads: int = 1,
           progress: Union[bool, int] = False, source: Optional[str] = None) -> Index:
     """Build an index of documents, and open it.
@@ -473,6 +474,7 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any = None, *, vector
     fold          "unicode": accents, ligatures, width and the like make no difference; None: they do
     codec         "gpubp128" (default), another codec, or "auto": one a list
     store_text    keep the texts, for Index.texts and snippets
+    positions     keep where each word stands in each document, which phrases need; about a byte a word. Not of vectors
     duplicates    "fail" (InputError), or keep the "first" or the "last" document of an id
     attributes    {name: type} of values to filter by: "int", "float", "date", "keyword", "keywords" or "bool";
                   behind it options of bitmap columns may stand, "float:bins=25" (`gpuidx help build`). Documents are
@@ -507,7 +509,7 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any = None, *, vector
     keep = {name: ffi.new("char[]", os.fsencode(v)) for name, v in given.items() if v is not None}
     for name, value in keep.items():
         setattr(opt, name, value)
-    opt.force, opt.store_titles, opt.store_text = force, store_titles, store_text
+    opt.force, opt.store_titles, opt.store_text, opt.positions = force, store_titles, store_text, positions
     opt.duplicates, opt.memory = _DUPLICATES[duplicates], whole(memory, "memory", 0, UINT64_MAX)
     opt.threads = whole(threads, "threads")
     if attributes is not None and not isinstance(attributes, Mapping):

@@ -115,7 +115,8 @@ def _values_array(found: Any) -> Any:
 @dataclasses.dataclass(frozen=True)
 class IndexInfo:
     """Statistics of an index. bytes: of the file, or of a collection's files; device_bytes: what an engine on a GPU
-    copies to it; impact_unit: what an impact of 1 adds to a score, 0 where each list has a unit of its own."""
+    copies to it; impact_unit: what an impact of 1 adds to a score, 0 where each list has a unit of its own;
+    positions: the places of words in documents are kept, which phrases need."""
 
     n_docs: int
     n_terms: int
@@ -132,6 +133,7 @@ class IndexInfo:
     texts: bool
     uuid: str
     impact_unit: float = 1.0
+    positions: bool = False
 
 
 class Part(NamedTuple):
@@ -477,7 +479,8 @@ class Index:
         self._wide = st.n_docs == UINT32_MAX  # docids take 64 bits
         self.info = IndexInfo(st.n_documents, st.n_terms, st.n_postings, st.n_tokens, st.avgdl, st.min_doc_len,
                               st.max_doc_len, st.block_len, st.file_bytes, st.device_bytes, bool(st.impacts),
-                              bool(st.titles), bool(st.texts), bytes(st.uuid).hex(), st.impact_unit)
+                              bool(st.titles), bool(st.texts), bytes(st.uuid).hex(), st.impact_unit,
+                              bool(st.positions))
 
     @classmethod
     def open(cls, path: Union[str, "os.PathLike[str]"], **arguments: Any) -> "Index":
@@ -1211,6 +1214,25 @@ class Index:
         if not blocks:
             return Postings(np.zeros(0, np.uint32), np.zeros(0, np.uint32))
         return Postings(np.concatenate([b.docids for b in blocks]), np.concatenate([b.tfs for b in blocks]))
+
+    def positions(self, term: Union[str, int]) -> Any:
+        """Where the documents of a term's list have it, posting by posting: the first tfs[0] numbers are the places in
+        document docids[0], rising, and so on (see postings). Words count from 0 through title and text. Of an index
+        that was built with positions, else UsageError."""
+        out, err, blocks = ffi.new("gx_postings **"), new_error(), []
+        with self._use() as file:
+            check(lib.gx_postings_open(out, file, self._find_term(term), err), err)
+            docids, n, found, n_found = (ffi.new(t) for t in ("uint32_t **", "uint32_t *", "uint32_t **", "size_t *"))
+            try:
+                while True:
+                    check(lib.gx_postings_next(out[0], docids, ffi.NULL, n, err), err)
+                    if n[0] == 0:
+                        break
+                    check(lib.gx_postings_positions(out[0], found, n_found, err), err)
+                    blocks.append(np.frombuffer(ffi.buffer(found[0], 4 * n_found[0]), np.uint32).copy())
+            finally:
+                lib.gx_postings_close(out[0])
+        return np.concatenate(blocks) if blocks else np.zeros(0, np.uint32)
 
     def analyze(self, text: str, query: bool = False) -> List[Token]:
         """The terms of a text by the index's analyzer, each with the bytes of the text's UTF-8 of which it was made.
