@@ -180,6 +180,11 @@ static bool read_file(const resolving *r, const gx_condition *c, gx_filter_node 
     if (r->refused->st == GX_OK)
         return keep_ids(r, node, bits);
     free(bits);
+    if (r->refused->st == GX_EUSAGE && r->refused->err) { /* the caller's reason, at the condition's place */
+        const gx_error reason = *r->refused->err;
+        r->refused->st = GX_OK;
+        gx_scan_refuse(r->refused, c->low.column, "%s", reason.text);
+    }
     return false;
 }
 

@@ -102,7 +102,7 @@ boolean() {
     [[ $stderr$output != *:x:* ]]
     ask query -q --engine=cpu --syntax=boolean "$WORDS" <queries
     exits 3
-    complains 'standard input:1: id:@list names a file'
+    complains 'standard input:1: column 15: id:@list names a file'
     ask query -q --engine=cpu --syntax=boolean --allow-id-files -f tsv "$WORDS" <queries
     exits 0
     [ "$output" = "$(printf '1\t1\t1')" ]
@@ -111,7 +111,7 @@ boolean() {
     [ "$output" = "$(printf '1\t1\t1')" ]
     ask replay -q --engine=cpu --syntax=boolean "$WORDS" queries
     exits 3
-    complains 'queries:1: id:@list names a file'
+    complains 'queries:1: column 15: id:@list names a file'
     printf 'qid\tquery\tfilter\n1\tapple\tid:@list\n' >filtered
     ask replay -q --engine=cpu "$WORDS" filtered
     exits 3
