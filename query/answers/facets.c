@@ -318,6 +318,8 @@ static bool gpu_is_faster(const counted_batch *b, const gx_plan *plans, uint32_t
 {
     double postings = 0;
     for (uint32_t i = 0; i < n; ++i) {
+        if (plans[i].n_phrases) /* the CPU alone finds them */
+            return false;
         postings += plans[i].fill ? (double)gx_index_n_docs(b->ix) : 0;
         for (uint32_t t = 0; t < plans[i].n_terms && !plans[i].fill; ++t)
             postings += plans[i].terms[t].df;

@@ -76,7 +76,8 @@ void gx_part_sessions_stats(const gx_part_sessions *s, gx_search_stats *out);
 gx_status gx_part_sessions_choose_best(gx_part_sessions *s, const gx_plan *plan, const gx_plan *rest,
                                        const gx_hits *candidates, gx_hits *hits, gx_error *err);
 /* Add to the scores of documents of the collection, which come by rising docid, what the plan's terms add. */
-void gx_part_sessions_add_scores(gx_part_sessions *s, const gx_plan *plan, gx_candidate *documents, uint32_t n);
+gx_status gx_part_sessions_add_scores(gx_part_sessions *s, const gx_plan *plan, gx_candidate *documents, uint32_t n,
+                                      gx_error *err);
 void gx_part_sessions_memory(const gx_part_sessions *s, gx_session_memory *out);
 
 #endif

@@ -6,6 +6,7 @@
 #include "engine/memory/grow.h"
 #include "engine/status.h"
 #include "query/plan/approximate.h"
+#include "query/plan/phrases.h"
 
 /* The docids of a part's keys become those of the collection, which is not wide. That keeps their order. */
 static void rebase(const gx_part *part, uint64_t *keys, uint32_t n)
@@ -98,11 +99,13 @@ gx_status gx_part_sessions_exchange(gx_part_sessions *s, const gx_plan *plans, g
     return st;
 }
 
-void gx_part_sessions_add_scores(gx_part_sessions *s, const gx_plan *rest, gx_candidate *c, uint32_t n)
+gx_status gx_part_sessions_add_scores(gx_part_sessions *s, const gx_plan *rest, gx_candidate *c, uint32_t n,
+                                      gx_error *err)
 {
     const gx_parts *parts = s->e->ix->parts;
     uint32_t local[256], scores[256];
-    for (uint32_t i = 0, m; i < n; i += m) {
+    gx_status st = GX_OK;
+    for (uint32_t i = 0, m; i < n && st == GX_OK; i += m) {
         const gx_part *part = gx_parts_find(parts, c[i].docid, &local[0]);
         const uint32_t number = (uint32_t)(part - parts->parts);
         scores[0] = c[i].score;
@@ -117,9 +120,11 @@ void gx_part_sessions_add_scores(gx_part_sessions *s, const gx_plan *rest, gx_ca
             gx_session_add_scores(session, plan, local, scores, m);
         else
             gx_add_scores(part->ix, plan, local, scores, m);
+        st = gx_phrases_add_scores(part->ix, plan, local, scores, m, err);
         for (uint32_t j = 0; j < m; ++j)
             c[i + j].score = scores[j];
     }
+    return st;
 }
 
 gx_status gx_part_sessions_choose_best(gx_part_sessions *s, const gx_plan *plan, const gx_plan *rest,
@@ -129,7 +134,7 @@ gx_status gx_part_sessions_choose_best(gx_part_sessions *s, const gx_plan *plan,
     if (!gx_reserve(&s->candidates, &s->max_candidates, n, sizeof *s->candidates))
         return gx_fail(err, GX_ENOMEM, "no memory for %u candidates", n);
     gx_candidates_take(s->candidates, candidates);
-    gx_part_sessions_add_scores(s, rest, s->candidates, n);
+    const gx_status st = gx_part_sessions_add_scores(s, rest, s->candidates, n, err);
     gx_candidates_choose(s->candidates, n, plan->k, hits);
-    return GX_OK;
+    return st;
 }

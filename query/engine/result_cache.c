@@ -115,7 +115,7 @@ static bool is_kept(const gx_plan *p)
     size_t len = 0;
     if (p->filter)
         gx_filter_text(p->filter, &len);
-    return p->prune && (!p->filter || (!p->filter->reads_files && len <= MAX_FILTER_BYTES));
+    return p->prune && !p->n_phrases && (!p->filter || (!p->filter->reads_files && len <= MAX_FILTER_BYTES));
 }
 
 static uint64_t hash_key(const gx_result_cache *c, const uint32_t *words, uint32_t n)

@@ -6,6 +6,7 @@
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "query/plan/approximate.h"
+#include "query/plan/phrases.h"
 
 void gx_session_close(gx_session *s)
 {
@@ -133,15 +134,13 @@ const uint32_t *gx_session_list_bits(gx_session *s, uint32_t list)
 
 #define FEW_SCORES 64u /* documents whose compressed blocks are read, and for which no tables are made */
 
-gx_status gx_session_add_scores_of(gx_session *s, const gx_plan *plan, gx_candidate *documents, size_t n,
-                                   gx_error *err)
+gx_status gx_session_add_scores_of(gx_session *s, const gx_plan *plan, gx_candidate *documents, size_t n, gx_error *err)
 {
     uint32_t docids[256], scores[256];
     if (n > UINT32_MAX)
         return gx_fail(err, GX_ENOMEM, "no memory for the scores of %zu documents", n);
     if (s->parts) {
-        gx_part_sessions_add_scores(s->parts, plan, documents, (uint32_t)n);
-        return GX_OK;
+        return gx_part_sessions_add_scores(s->parts, plan, documents, (uint32_t)n, err);
     }
     for (size_t i = 0, m; i < n; i += m) {
         m = n - i < 256 ? n - i : 256;
@@ -153,6 +152,9 @@ gx_status gx_session_add_scores_of(gx_session *s, const gx_plan *plan, gx_candid
             gx_session_add_scores(s, plan, docids, scores, (uint32_t)m);
         else
             gx_add_scores(s->en->ix, plan, docids, scores, (uint32_t)m);
+        const gx_status st = gx_phrases_add_scores(s->en->ix, plan, docids, scores, (uint32_t)m, err);
+        if (st != GX_OK)
+            return st;
         for (size_t j = 0; j < m; ++j)
             documents[i + j].score = scores[j];
     }

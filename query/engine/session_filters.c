@@ -246,8 +246,12 @@ gx_status gx_session_count_matches(gx_session *s, const gx_plan *plans, uint32_t
     filtered_batch b;
     bool filtered = false;
     gx_status st = GX_OK;
-    for (uint32_t i = 0; i < n; ++i)
+    *counted = false;
+    for (uint32_t i = 0; i < n; ++i) {
         filtered = filtered || needs_mask(s, &plans[i]);
+        if (plans[i].n_phrases) /* a GPU does not find them */
+            return GX_OK;
+    }
     if (!filtered) {
         st = count_plans(s, plans, n, counts, &c, err);
     } else if ((st = open_filtered(&b, plans, n, true, &c, err)) == GX_OK) {
@@ -266,7 +270,11 @@ gx_status gx_session_count_matches(gx_session *s, const gx_plan *plans, uint32_t
 gx_status gx_session_run_exact(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
 {
     const bool gpu = !s->parts && s->en->ops != &gx_executor_cpu && !s->cpu_workspace;
-    bool filtered = false;
+    bool filtered = false, phrases = false;
+    for (uint32_t i = 0; i < n && !phrases && !s->parts; ++i)
+        phrases = plans[i].n_phrases != 0;
+    if (phrases)
+        return gx_session_run_phrases(s, plans, n, hits, err);
     for (uint32_t i = 0; i < n && !filtered; ++i)
         filtered = gpu ? needs_mask(s, &plans[i]) : plans[i].filter != NULL;
     const bool parts_filter = s->parts && !s->en->parts->joined;

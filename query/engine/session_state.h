@@ -4,9 +4,10 @@
  *   gx_session_run             session_run.c      finds answers in the cache of results
  *   gx_session_run_any         session_passes.c   runs an approximate plan in two passes
  *   gx_session_run_exact       session_filters.c  gives plans masks in the place of filters
+ *   gx_session_run_phrases     session_phrases.c  finds what phrases match
  *   gx_session_run_unfiltered  session_run.c      calls the executor, the parts of a collection, or the CPU
  *
- * Each of these calls the next one. session.c opens sessions; session_match.c finds and counts all documents that
+ * Each of these calls the next one. session.c opens sessions; session_run.c also finds and counts all documents that
  * match a plan.
  */
 #ifndef GX_QUERY_ENGINE_SESSION_STATE_H
@@ -51,6 +52,9 @@ gx_status gx_session_run_unfiltered(gx_session *s, const gx_plan *plans, uint32_
 
 /* As gx_session_run_unfiltered, for plans with filters too. */
 gx_status gx_session_run_exact(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err);
+
+/* As gx_session_run_exact, of a file: plans with phrases and others. */
+gx_status gx_session_run_phrases(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err);
 
 /* As gx_session_run_exact, for plans that need not be answered exactly too. */
 gx_status gx_session_run_any(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err);

@@ -8,6 +8,7 @@
 #include "query/filter/filter_kernels.h"
 #include "query/filter/mask.h"
 #include "query/plan/boolean.h"
+#include "query/plan/phrases.h"
 
 struct gx_counter {
     const gx_index *ix;
@@ -54,6 +55,63 @@ static void intersect(gx_counter *c, uint32_t list, bool any)
         c->all[w] &= c->one[w];
 }
 
+static gx_status read_phrases(gx_counter *c, const gx_plan *plan, bool any, bool all, gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < plan->n_phrases && st == GX_OK; ++i) {
+        const bool first = plan->n_terms == 0 && i == 0;
+        memset(c->one, 0, c->n_words * sizeof *c->one);
+        st = gx_phrase_mark(c->ix, &plan->phrases->phrases[i].phrase, plan, NULL, 0, c->one, err);
+        for (size_t w = 0; any && w < c->n_words; ++w)
+            c->any[w] |= c->one[w];
+        for (size_t w = 0; all && w < c->n_words; ++w)
+            c->all[w] = first ? c->one[w] : c->all[w] & c->one[w];
+    }
+    return st;
+}
+
+static bool mark_found(void *user, const gx_found *f)
+{
+    uint64_t *words = user;
+    for (uint32_t i = 0; i < f->n; ++i)
+        words[f->docids[i] / 64] |= UINT64_C(1) << f->docids[i] % 64;
+    return true;
+}
+
+/* What a look-up of a docid in the next list takes, and to set a bit for a posting, in ns. */
+#define LOOK_UP_NS 4.0
+#define MARK_NS 0.9
+
+/* Whether to look up the shortest list's documents is faster than to mark those of all lists. */
+static bool is_sought(const gx_plan *plan)
+{
+    double marks = 0;
+    for (uint32_t i = 0; i < plan->n_terms; ++i)
+        marks += MARK_NS * plan->terms[i].df;
+    return plan->n_phrases || (plan->n_terms > 1 && LOOK_UP_NS * plan->terms[0].df < marks);
+}
+
+/* The bits of c->all, of documents that mask and filter allow. */
+static gx_status seek_all(gx_counter *c, const gx_plan *plan, gx_error *err)
+{
+    gx_sought_word words[GX_MAX_TERMS];
+    for (uint32_t i = 0; i < plan->n_terms; ++i)
+        words[i] = (gx_sought_word){plan->terms[i].list, -1};
+    const gx_seek s = {.ix = c->ix,
+                       .words = words,
+                       .n_words = plan->n_terms,
+                       .phrases = plan->n_phrases ? plan->phrases->phrases : NULL,
+                       .n_phrases = plan->n_phrases,
+                       .mask = plan->mask,
+                       .filter = plan->filter,
+                       .take = mark_found,
+                       .user = c->all,
+                       .cancel = plan->cancel,
+                       .cancel_user = plan->user};
+    memset(c->all, 0, c->n_words * sizeof *c->all);
+    return gx_seek_run(&s, err);
+}
+
 /* The bits of c->any and c->all, as far as they are asked for, without mask and filter. */
 static gx_status read_lists(gx_counter *c, const gx_plan *plan, bool any, bool all, gx_error *err)
 {
@@ -71,7 +129,7 @@ static gx_status read_lists(gx_counter *c, const gx_plan *plan, bool any, bool a
             gx_list_mark(c->ix, plan->terms[i].list, c->any);
         }
     }
-    return GX_OK;
+    return read_phrases(c, plan, any, all, err);
 }
 
 /* Every document matches that is allowed. */
@@ -97,9 +155,14 @@ gx_status gx_count_any_and_all(gx_counter *c, const gx_plan *plan, uint64_t *any
         *any = 0;
     if (all)
         *all = 0;
-    if (plan->n_terms == 0 && !plan->fill)
+    if (plan->n_terms + plan->n_phrases == 0 && !plan->fill)
         return GX_OK;
     gx_status st = GX_OK;
+    if (all && !any && !plan->fill && is_sought(plan)) {
+        st = seek_all(c, plan, err);
+        *all = st == GX_OK ? gx_filter_kernels_best()->count(c->all, c->n_words) : 0;
+        return st;
+    }
     if (plan->fill)
         set_all(c);
     else

@@ -26,6 +26,8 @@ static bool make_matcher(gx_matcher *m, gx_session *s, const gx_plan *plan)
     m->all = plan->op == GX_OP_AND;
     m->mask = plan->mask;
     m->filter = plan->filter;
+    if (plan->n_phrases && !plan->fill)
+        return false;
     for (uint32_t i = 0; i < plan->n_terms && !plan->fill; ++i) {
         if (!(m->bits[i] = gx_session_list_bits(s, plan->terms[i].list)))
             return false;
@@ -93,7 +95,8 @@ static gx_status choose_in_file(gx_ordering *o, const gx_ordered_file *f)
     if (!m)
         return no_memory(o);
     const bool lazy = o->plan->op != GX_OP_AND_OR && plan_of_file(o, f, &here, &session);
-    const bool none = lazy && !here.fill && (here.n_terms == 0 || (here.op == GX_OP_AND && here.n_unknown));
+    const bool none =
+        lazy && !here.fill && (here.n_terms + here.n_phrases == 0 || (here.op == GX_OP_AND && here.n_unknown));
     gx_status st = GX_OK;
     if (!none && lazy && make_matcher(m, session, &here))
         st = gx_ordered_walk(o, f, m, &done);
@@ -240,7 +243,7 @@ gx_status gx_session_run_ordered(gx_session *s, const gx_plan *plan, const gx_so
                      .sort = sort,
                      .after = after,
                      .k = k,
-                     .scored = plan->n_terms || (plan->parts && plan->parts->query.n_terms),
+                     .scored = plan->n_terms || plan->n_phrases || (plan->parts && plan->parts->query.n_terms),
                      .err = err};
     if (k && s->en->ix->n_docs)
         st = choose(&o, hits);

@@ -157,7 +157,7 @@ static void choose_terms(const gx_plan *plan, bool *kept)
 
 bool gx_plan_is_approximate(const gx_plan *plan)
 {
-    if (!(plan->approximate > 0) || !plan->prune || plan->op != GX_OP_OR || n_terms_of(plan) < 2)
+    if (plan->n_phrases || !(plan->approximate > 0) || !plan->prune || plan->op != GX_OP_OR || n_terms_of(plan) < 2)
         return false;
     double total = 0, least = weight_of(plan, 0);
     for (uint32_t i = 0; i < n_terms_of(plan); ++i) {

@@ -7,6 +7,8 @@
 #include "engine/memory/grow.h"
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
+#include "index/positions.h"
+#include "query/plan/phrases.h"
 
 #define NONE UINT32_MAX
 #define MAX_LEAVES GX_PARSE_MAX_NODES /* terms of a query, repetitions included */
@@ -112,6 +114,117 @@ static uint32_t read_word(reading *r, const gx_node *n, float weight, bool negat
     return close_group(r, r->group);
 }
 
+/* ---- phrases ---- */
+
+static bool take_phrase_word(void *user, const gx_found_term *found)
+{
+    reading *r = user;
+    gx_boolean *b = r->b;
+    gx_read_phrase *p = &b->phrases[b->n_phrases];
+    if (p->n == GX_MAX_PHRASE_WORDS) {
+        r->st = gx_fail(r->err, GX_EUSAGE, "column %u: the phrase has more than %u words; shorten it", r->word->column,
+                        GX_MAX_PHRASE_WORDS);
+        return false;
+    }
+    if (!gx_reserve(&b->words, &b->max_words, b->n_words + (size_t)1, sizeof *b->words) ||
+        !gx_reserve(&b->bytes, &b->max_bytes, b->n_bytes + found->len, 1)) {
+        fail_memory(r);
+        return false;
+    }
+    gx_read_word *w = &b->words[b->n_words++];
+    *w = (gx_read_word){b->n_bytes, found->len, {NONE, found->position}};
+    if (found->len)
+        memcpy(b->bytes + b->n_bytes, found->term, found->len);
+    b->n_bytes += found->len;
+    if (!b->ix->parts)
+        w->in_index.list = gx_index_find_term(b->ix, found->term, found->len);
+    ++p->n;
+    return true;
+}
+
+/* As one word: of a phrase the analysis has left no more. */
+static uint32_t take_only_word(reading *r)
+{
+    gx_boolean *b = r->b;
+    const gx_read_word w = b->words[--b->n_words];
+    const uint32_t node = add_match(r, GX_MATCH_TERM, w.in_index.list);
+    ++b->n_leaves;
+    if (r->negated)
+        b->negated = true;
+    else if (r->st == GX_OK && !gx_reserve(&b->scored, &b->max_scored, b->n_scored + (size_t)1, sizeof *b->scored))
+        fail_memory(r);
+    else if (r->st == GX_OK)
+        b->scored[b->n_scored++] = (gx_scored_word){w.at, w.len, r->weight};
+    return node;
+}
+
+/* Offsets count from the first word that is left. */
+static bool count_offsets(reading *r, const gx_read_phrase *p)
+{
+    gx_read_word *words = r->b->words + p->first;
+    const uint32_t begin = words[0].in_index.offset;
+    for (uint32_t i = 0; i < p->n; ++i)
+        words[i].in_index.offset -= begin;
+    if (words[p->n - 1].in_index.offset <= GX_MAX_OFFSET)
+        return true;
+    r->st = gx_fail(r->err, GX_EUSAGE, "column %u: the phrase is longer than %u words; shorten it", r->word->column,
+                    GX_MAX_OFFSET);
+    return false;
+}
+
+/* Windows count the order of their words, or nothing. */
+static void settle_offsets(gx_boolean *b, const gx_read_phrase *p)
+{
+    for (uint32_t i = 0; i < p->n && p->kind != GX_PHRASE_WORDS; ++i)
+        b->words[p->first + i].in_index.offset = p->kind == GX_PHRASE_ONEAR ? i : 0;
+}
+
+static uint32_t read_phrase(reading *r, const gx_node *n, float weight, bool negated)
+{
+    gx_boolean *b = r->b;
+    r->word = n;
+    r->weight = weight;
+    r->negated = negated;
+    if (!gx_index_has_positions(b->ix)) {
+        r->st =
+            gx_fail(r->err, GX_EUSAGE,
+                    "column %u: phrases need positions, which this index lacks; build it with --positions", n->column);
+        return NONE;
+    }
+    if (!gx_reserve(&b->phrases, &b->max_phrases, b->n_phrases + (size_t)1, sizeof *b->phrases)) {
+        fail_memory(r);
+        return NONE;
+    }
+    gx_read_phrase *p = &b->phrases[b->n_phrases];
+    *p = (gx_read_phrase){n->window == 'N'   ? GX_PHRASE_NEAR
+                          : n->window == 'O' ? GX_PHRASE_ONEAR
+                                             : GX_PHRASE_WORDS,
+                          n->slop,
+                          b->n_words,
+                          0,
+                          weight,
+                          negated};
+    const gx_status st = gx_analyze_query(b->ix->analyzer, r->tree->words + n->word, n->len, take_phrase_word, r);
+    if (st != GX_OK && r->st == GX_OK)
+        r->st = gx_fail(r->err, st, "cannot analyse a phrase of %zu bytes: %s", n->len, gx_status_name(st));
+    if (r->st == GX_OK && p->n == 0)
+        r->st = gx_fail(r->err, GX_EUSAGE, "column %u: no word of this phrase can be searched: all are stop words",
+                        n->column);
+    if (r->st != GX_OK || !count_offsets(r, p))
+        return NONE;
+    if (p->n == 1)
+        return take_only_word(r);
+    settle_offsets(b, p);
+    b->negated = b->negated || negated;
+    b->n_leaves += p->n;
+    if (b->n_leaves > MAX_LEAVES) {
+        r->st = gx_fail(r->err, GX_EUSAGE, "column %u: the query has more than %u terms; shorten it", n->column,
+                        MAX_LEAVES);
+        return NONE;
+    }
+    return add_match(r, GX_MATCH_PHRASE, b->n_phrases++);
+}
+
 /* ---- the tree ---- */
 
 static uint32_t read_node(reading *r, uint32_t node, float weight, bool negated, gx_match_kind kind);
@@ -138,7 +251,7 @@ static uint32_t read_operands(reading *r, const gx_node *n, float weight, bool n
 static bool has_terms(const gx_boolean *b, uint32_t node)
 {
     const gx_match *n = &b->nodes[node];
-    bool has = n->kind == GX_MATCH_TERM;
+    bool has = n->kind == GX_MATCH_TERM || n->kind == GX_MATCH_PHRASE;
     for (uint32_t c = n->first; c != NONE && !has; c = b->nodes[c].next)
         has = has_terms(b, c);
     return has;
@@ -182,6 +295,8 @@ static uint32_t read_node(reading *r, uint32_t node, float weight, bool negated,
     switch (n->kind) {
     case GX_NODE_WORD:
         return read_word(r, n, weight, negated, kind);
+    case GX_NODE_PHRASE:
+        return read_phrase(r, n, weight, negated);
     case GX_NODE_CONDITION:
         r->b->selects = r->b->selects || !negated;
         return add_match(r, GX_MATCH_CONDITION, n->condition);
@@ -198,7 +313,7 @@ static uint32_t read_node(reading *r, uint32_t node, float weight, bool negated,
 
 static bool mark_pure(gx_boolean *b, uint32_t node)
 {
-    bool pure = b->nodes[node].kind != GX_MATCH_TERM;
+    bool pure = b->nodes[node].kind != GX_MATCH_TERM && b->nodes[node].kind != GX_MATCH_PHRASE;
     for (uint32_t c = b->nodes[node].first; c != NONE; c = b->nodes[c].next)
         pure = mark_pure(b, c) && pure;
     return b->nodes[node].pure = pure;
@@ -282,7 +397,7 @@ static bool needs_term(const gx_boolean *b, uint32_t node)
 {
     const gx_match *n = &b->nodes[node];
     bool any = false, all = true;
-    if (n->kind == GX_MATCH_TERM)
+    if (n->kind == GX_MATCH_TERM || n->kind == GX_MATCH_PHRASE)
         return true;
     for (uint32_t c = n->first; c != NONE; c = b->nodes[c].next) {
         const bool needs = needs_term(b, c);
@@ -307,16 +422,21 @@ static void divide(reading *r)
 
 /* ---- what the engines can run as it is ---- */
 
+static bool is_leaf(const gx_boolean *b, uint32_t node)
+{
+    return b->nodes[node].kind == GX_MATCH_TERM || b->nodes[node].kind == GX_MATCH_PHRASE;
+}
+
 static bool is_flat(const gx_boolean *b)
 {
     if (b->root == NONE && (b->required != NONE || b->fill))
         return true;
     if (b->only_scores || b->negated)
         return false;
-    if (b->root == NONE || b->nodes[b->root].kind == GX_MATCH_TERM)
+    if (b->root == NONE || is_leaf(b, b->root))
         return true;
     for (uint32_t c = b->nodes[b->root].first; c != NONE; c = b->nodes[c].next) {
-        if (b->nodes[c].kind != GX_MATCH_TERM)
+        if (!is_leaf(b, c))
             return false;
     }
     return true;
@@ -327,7 +447,7 @@ static gx_op flat_op(const gx_boolean *b)
 {
     if (b->root == NONE && (b->required != NONE || b->fill))
         return GX_OP_OR;
-    if (b->op == GX_OP_AND_OR || b->root == NONE || b->nodes[b->root].kind == GX_MATCH_TERM)
+    if (b->op == GX_OP_AND_OR || b->root == NONE || is_leaf(b, b->root))
         return b->op;
     return b->nodes[b->root].kind == GX_MATCH_AND ? GX_OP_AND : GX_OP_OR;
 }
@@ -335,13 +455,22 @@ static gx_op flat_op(const gx_boolean *b)
 static gx_status check_and_or(const gx_query_tree *t, gx_error *err)
 {
     for (uint32_t c = t->nodes[t->root].first; c != GX_NO_NODE; c = t->nodes[c].next) {
-        if (t->nodes[c].kind != GX_NODE_WORD || t->nodes[c].occur != GX_OPTIONAL)
+        if ((t->nodes[c].kind != GX_NODE_WORD && t->nodes[c].kind != GX_NODE_PHRASE) ||
+            t->nodes[c].occur != GX_OPTIONAL)
             return gx_fail(err, GX_EUSAGE,
                            "column %u: only words side by side can be searched with AND first and then OR; choose "
                            "one of the two",
                            t->nodes[c].column);
     }
     return GX_OK;
+}
+
+static bool has_scored_phrase(const gx_boolean *b)
+{
+    for (uint32_t i = 0; i < b->n_phrases; ++i)
+        if (!b->phrases[i].negated)
+            return true;
+    return false;
 }
 
 static gx_status read_tree(gx_boolean *b, gx_error *err)
@@ -354,7 +483,7 @@ static gx_status read_tree(gx_boolean *b, gx_error *err)
     divide(&r);
     if (r.st != GX_OK)
         return r.st;
-    if (b->n_scored == 0 && !b->selects && (b->negated || b->n_pieces))
+    if (b->n_scored == 0 && !has_scored_phrase(b) && !b->selects && (b->negated || b->n_pieces))
         return gx_fail(err, GX_EUSAGE,
                        "column 1: the query only excludes; at least one word or condition to look for is expected");
     b->flat = is_flat(b);
@@ -394,6 +523,8 @@ void gx_boolean_close(gx_boolean *b)
     gx_query_tree_free(&b->tree);
     free(b->nodes);
     free(b->scored);
+    free(b->phrases);
+    free(b->words);
     free(b->bytes);
     free(b);
 }
@@ -418,6 +549,22 @@ static gx_status plan_terms(gx_plan *out, const gx_index *ix, const gx_weighted_
     return st;
 }
 
+/* The phrases that score of a boolean query, and behind them their words; the caller frees. NULL: no memory. */
+static gx_phrase_text *phrases_of(const gx_boolean *b, uint32_t *n)
+{
+    gx_phrase_text *phrases = malloc(b->n_phrases * sizeof *phrases + b->n_words * sizeof(gx_phrase_text_word) + 1);
+    gx_phrase_text_word *words = (gx_phrase_text_word *)(void *)(phrases + b->n_phrases);
+    *n = 0;
+    for (uint32_t w = 0; phrases && w < b->n_words; ++w)
+        words[w] = (gx_phrase_text_word){b->bytes + b->words[w].at, b->words[w].len, b->words[w].in_index.offset};
+    for (uint32_t i = 0; phrases && i < b->n_phrases; ++i) {
+        const gx_read_phrase *p = &b->phrases[i];
+        if (!p->negated)
+            phrases[(*n)++] = (gx_phrase_text){p->kind, p->slop, p->n, words + p->first, p->weight};
+    }
+    return phrases;
+}
+
 /* The terms that score of a boolean query; the caller frees. NULL: no memory. */
 static gx_weighted_term *terms_of(const gx_boolean *b)
 {
@@ -425,6 +572,23 @@ static gx_weighted_term *terms_of(const gx_boolean *b)
     for (uint32_t i = 0; terms && i < b->n_scored; ++i)
         terms[i] = (gx_weighted_term){b->bytes + b->scored[i].at, b->scored[i].len, b->scored[i].weight};
     return terms;
+}
+
+/* What a boolean query says of any index. */
+static gx_status plan_scored(gx_query_plan *out, const gx_boolean *b, const gx_collection_stats *stats,
+                             const gx_query_options *opt, gx_error *err)
+{
+    gx_query_options own = *opt;
+    uint32_t n_phrases;
+    gx_weighted_term *terms = terms_of(b);
+    gx_phrase_text *phrases = phrases_of(b, &n_phrases);
+    own.op = b->op;
+    const gx_status st = terms && phrases
+                             ? gx_query_plan_make_phrases(out, terms, b->n_scored, phrases, n_phrases, stats, &own, err)
+                             : gx_fail(err, GX_ENOMEM, "no memory for a query of %u terms", b->n_scored);
+    free(terms);
+    free(phrases);
+    return st;
 }
 
 /* A query of kind GX_QUERY_BOOLEAN or GX_QUERY_ALL. */
@@ -438,7 +602,6 @@ gx_status gx_query_plan_any(gx_query_plan *out, gx_boolean **boolean, const gx_i
                             const gx_collection_stats *stats, const gx_query *q, const gx_query_options *opt,
                             gx_error *err)
 {
-    gx_query_options own = *opt;
     gx_boolean *b;
     *boolean = NULL;
     if (q->kind == GX_QUERY_TEXT)
@@ -450,11 +613,7 @@ gx_status gx_query_plan_any(gx_query_plan *out, gx_boolean **boolean, const gx_i
     gx_status st = open_query(&b, ix, q, opt->op, err);
     if (st != GX_OK)
         return st;
-    gx_weighted_term *terms = terms_of(b);
-    own.op = b->op;
-    st = terms ? gx_query_plan_make(out, terms, b->n_scored, stats, &own, err)
-               : gx_fail(err, GX_ENOMEM, "no memory for a query of %u terms", b->n_scored);
-    free(terms);
+    st = plan_scored(out, b, stats, opt, err);
     if (st == GX_OK)
         *boolean = b;
     else
@@ -465,18 +624,17 @@ gx_status gx_query_plan_any(gx_query_plan *out, gx_boolean **boolean, const gx_i
 static gx_status plan_boolean(gx_plan *out, gx_boolean **matches, const gx_index *ix, const gx_query *q,
                               const gx_query_options *opt, gx_error *err)
 {
-    gx_query_options own = *opt;
+    const gx_collection_stats stats = gx_collection_stats_of(ix);
+    gx_query_plan plan;
     gx_boolean *b;
     gx_status st = open_query(&b, ix, q, opt->op, err);
     if (st != GX_OK)
         return st;
-    gx_weighted_term *terms = terms_of(b);
-    if (!terms)
-        st = gx_fail(err, GX_ENOMEM, "no memory for a query of %u terms", b->n_scored);
-    own.op = b->op;
-    if (st == GX_OK)
-        st = plan_terms(out, ix, terms, b->n_scored, &own, err);
-    free(terms);
+    st = plan_scored(&plan, b, &stats, opt, err);
+    if (st == GX_OK) {
+        st = gx_plan_bind(out, &plan, ix, err);
+        gx_query_plan_free(&plan);
+    }
     if (st == GX_OK && (st = gx_boolean_make_filters(b, out, ix, q, err)) != GX_OK)
         gx_plan_free(out);
     if (st == GX_OK && !b->flat)
@@ -507,7 +665,7 @@ gx_status gx_plan_query(gx_plan *out, gx_boolean **matches, const gx_index *ix, 
 static void put_words(const gx_query_tree *t, uint32_t node, char *words, size_t *n)
 {
     const gx_node *x = &t->nodes[node];
-    if (x->kind == GX_NODE_WORD) {
+    if (x->kind == GX_NODE_WORD || x->kind == GX_NODE_PHRASE) {
         if (*n)
             words[(*n)++] = ' ';
         memcpy(words + *n, t->words + x->word, x->len);

@@ -5,6 +5,7 @@
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "query/plan/boolean_state.h"
+#include "query/plan/phrases.h"
 
 #define NONE UINT32_MAX
 
@@ -82,8 +83,59 @@ static gx_status evaluate_filter(const matching *m, uint32_t i, uint64_t *words)
     return l->evaluate ? l->evaluate(l->user, f, words, m->err) : gx_filter_evaluate(f, words, NULL, m->err);
 }
 
-/* The recursion is as deep as the tree, which the parser bounds. */
-static gx_status match_node(const matching *m, uint32_t node, uint64_t *words)
+/* The documents of a phrase, of those that are allowed (NULL: of all). */
+static gx_status match_phrase(const matching *m, uint32_t i, const uint64_t *allowed, uint64_t *words)
+{
+    const gx_read_phrase *r = &m->b->phrases[i];
+    uint32_t n = 0;
+    gx_phrase_word *in_index = malloc(r->n * sizeof *in_index);
+    if (!in_index)
+        return gx_fail(m->err, GX_ENOMEM, "no memory for a phrase of %u words", r->n);
+    for (uint32_t w = 0; w < r->n; ++w)
+        in_index[w] = m->b->words[r->first + w].in_index;
+    for (size_t w = 0; allowed && w < m->n_words; ++w)
+        n += (uint32_t)__builtin_popcountll(allowed[w]);
+    memset(words, 0, m->n_words * sizeof *words);
+    const gx_phrase p = {r->kind, r->slop, r->n, in_index};
+    const gx_status st = gx_phrase_mark(m->b->ix, &p, m->plan, allowed, n, words, m->err);
+    free(in_index);
+    return st;
+}
+
+static gx_status match_node(const matching *m, uint32_t node, const uint64_t *allowed, uint64_t *words);
+
+static bool holds_phrase(const gx_boolean *b, uint32_t node)
+{
+    bool holds = b->nodes[node].kind == GX_MATCH_PHRASE;
+    for (uint32_t c = b->nodes[node].first; c != NONE && !holds; c = b->nodes[c].next)
+        holds = holds_phrase(b, c);
+    return holds;
+}
+
+/* Join the children, phrases last: of an AND they are sought in what the others have left. */
+static gx_status match_children(const matching *m, const gx_match *n, const uint64_t *allowed, uint64_t *words)
+{
+    gx_status st = GX_OK;
+    bool first = true;
+    uint64_t *other = malloc((m->n_words + 1) * sizeof *other);
+    if (!other)
+        return gx_fail(m->err, GX_ENOMEM, "no memory for the documents of a boolean query");
+    for (int phrases = 0; phrases < 2; ++phrases)
+        for (uint32_t c = n->first; st == GX_OK && c != NONE; c = m->b->nodes[c].next) {
+            if (holds_phrase(m->b, c) != phrases)
+                continue;
+            const bool within = n->kind == GX_MATCH_AND && !first;
+            st = match_node(m, c, within ? words : allowed, first ? words : other);
+            for (size_t w = 0; st == GX_OK && !first && w < m->n_words; ++w)
+                words[w] = n->kind == GX_MATCH_AND ? words[w] & other[w] : words[w] | other[w];
+            first = false;
+        }
+    free(other);
+    return st;
+}
+
+/* The recursion is as deep as the tree, which the parser bounds. What matches besides `allowed` is not told. */
+static gx_status match_node(const matching *m, uint32_t node, const uint64_t *allowed, uint64_t *words)
 {
     const gx_match *n = &m->b->nodes[node];
     if (m->plan->cancel && m->plan->cancel(m->plan->user))
@@ -96,21 +148,14 @@ static gx_status match_node(const matching *m, uint32_t node, uint64_t *words)
     }
     if (n->kind == GX_MATCH_FILTER)
         return evaluate_filter(m, n->list, words);
-    gx_status st = match_node(m, n->first, words);
+    if (n->kind == GX_MATCH_PHRASE)
+        return match_phrase(m, n->list, allowed, words);
     if (n->kind == GX_MATCH_NOT) {
+        const gx_status st = match_node(m, n->first, allowed, words);
         invert(m, words);
         return st;
     }
-    uint64_t *other = st == GX_OK ? malloc((m->n_words + 1) * sizeof *other) : NULL;
-    if (st == GX_OK && !other)
-        st = gx_fail(m->err, GX_ENOMEM, "no memory for the documents of a boolean query");
-    for (uint32_t c = m->b->nodes[n->first].next; st == GX_OK && c != NONE; c = m->b->nodes[c].next) {
-        st = match_node(m, c, other);
-        for (size_t w = 0; st == GX_OK && w < m->n_words; ++w)
-            words[w] = n->kind == GX_MATCH_AND ? words[w] & other[w] : words[w] | other[w];
-    }
-    free(other);
-    return st;
+    return match_children(m, n, allowed, words);
 }
 
 gx_status gx_boolean_match(const gx_boolean *b, const gx_plan *plan, const gx_boolean_leaves *leaves, uint64_t *words,
@@ -118,5 +163,5 @@ gx_status gx_boolean_match(const gx_boolean *b, const gx_plan *plan, const gx_bo
 {
     const matching m = {b, plan, leaves, ((size_t)b->ix->n_docs + 63) / 64, err};
     memset(words, 0, m.n_words * sizeof *words);
-    return b->root == NONE ? GX_OK : match_node(&m, b->root, words);
+    return b->root == NONE ? GX_OK : match_node(&m, b->root, NULL, words);
 }

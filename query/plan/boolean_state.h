@@ -3,11 +3,13 @@
 #define GX_QUERY_PLAN_BOOLEAN_STATE_H
 
 #include "query/filter/filter_tree.h"
+#include "query/phrase/phrase.h"
 #include "query/plan/boolean.h"
 #include "query/syntax/parse.h"
 
 typedef enum gx_match_kind {
     GX_MATCH_TERM,
+    GX_MATCH_PHRASE,
     GX_MATCH_CONDITION,
     GX_MATCH_FILTER, /* in the place of conditions */
     GX_MATCH_AND,
@@ -17,7 +19,7 @@ typedef enum gx_match_kind {
 
 typedef struct gx_match {
     gx_match_kind kind;
-    uint32_t list;        /* of a term; UINT32_MAX: the index lacks it. Of a condition or filter: its number */
+    uint32_t list;        /* of a term; UINT32_MAX: the index lacks it. Of a phrase, condition or filter: its number */
     bool pure;            /* made of conditions alone */
     uint32_t first, last; /* children */
     uint32_t next;
@@ -27,6 +29,19 @@ typedef struct gx_scored_word {
     size_t at, len; /* bytes[at, at + len) */
     float weight;
 } gx_scored_word;
+
+/* A phrase or window. */
+typedef struct gx_read_phrase {
+    gx_phrase_kind kind;
+    uint32_t slop, first, n; /* words [first, first + n) of gx_boolean.words */
+    float weight;
+    bool negated;
+} gx_read_phrase;
+
+typedef struct gx_read_word {
+    size_t at, len;          /* bytes[at, at + len) */
+    gx_phrase_word in_index; /* its list is UINT32_MAX also where ix is a collection */
+} gx_read_word;
 
 /* Conditions that are one filter: items [begin, begin + n) of gx_boolean.items. */
 typedef struct gx_piece {
@@ -53,6 +68,10 @@ struct gx_boolean {
     bool negated;        /* there are terms that do not score */
     gx_scored_word *scored;
     uint32_t n_scored;
+    gx_read_phrase *phrases;
+    gx_read_word *words; /* of the phrases */
+    size_t max_phrases, max_words;
+    uint32_t n_phrases, n_words;
     char *bytes;
     size_t n_bytes;
 };

@@ -6,11 +6,14 @@
 #include "engine/status.h"
 #include "index/parts.h"
 #include "index/read/collection.h"
+#include "query/plan/phrases.h"
 
 void gx_part_plans_free(gx_part_plans *p)
 {
     if (!p)
         return;
+    for (uint32_t i = 0; i < p->n; ++i)
+        free(p->plans[i].phrases);
     if (p->own_terms)
         gx_query_plan_free(&p->query);
     free(p);
@@ -30,8 +33,9 @@ gx_status gx_part_plans_bind(gx_part_plans **out, const gx_index *ix, gx_query_p
         return gx_fail(err, GX_ENOMEM, "no memory for the plans of %u parts", n);
     }
     gx_plan_term *terms = (gx_plan_term *)(void *)((char *)p + plans_bytes);
+    gx_status st = GX_OK;
     p->ix = ix;
-    p->n = n;
+    p->n = 0;
     p->query = *query;
     p->query.op = op;
     p->own_terms = takes;
@@ -39,22 +43,48 @@ gx_status gx_part_plans_bind(gx_part_plans **out, const gx_index *ix, gx_query_p
         p->query.terms = (gx_query_term *)(void *)((char *)p + plans_bytes + terms_bytes);
         memcpy(p->query.terms, query->terms, query->n_terms * sizeof *query->terms);
     }
-    for (uint32_t i = 0; i < n; ++i) {
-        gx_plan_bind_ids(&p->plans[i], &p->query, ix->parts->parts[i].ix, ids + i, n,
-                         terms + (size_t)i * query->n_terms);
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
+        st = gx_plan_bind_ids(&p->plans[i], &p->query, ix->parts->parts[i].ix, ids + i, n,
+                              terms + (size_t)i * query->n_terms, err);
+        p->n += st == GX_OK;
         p->plans[i].mask = NULL;
         p->plans[i].coarse_bounds = true;
         p->plans[i].approximate = 0; /* passes are those of the whole */
     }
-    *out = p;
-    return GX_OK;
+    if (st == GX_OK)
+        *out = p;
+    else
+        gx_part_plans_free(p);
+    return st;
+}
+
+/* The numbers of the terms of the query's phrases in the parts, from term `number` on; the phrases keep theirs, which
+ * are the same. */
+static void find_phrase_ids(const gx_index *ix, const struct gx_query_phrases *phrases, uint32_t *ids)
+{
+    for (uint32_t i = 0; phrases && i < phrases->n; ++i)
+        for (uint32_t w = 0; w < phrases->phrases[i].n; ++w) {
+            const gx_query_phrase_word *x = &phrases->phrases[i].words[w];
+            gx_parts_find_ids(ix->parts, x->term, x->len, ids + (size_t)x->number * ix->parts->n);
+        }
+}
+
+/* Terms and phrases' words that have numbers: more than the greatest. */
+static size_t count_numbers(const gx_query_plan *query)
+{
+    size_t n = query->n_terms;
+    for (uint32_t i = 0; query->phrases && i < query->phrases->n; ++i)
+        for (uint32_t w = 0; w < query->phrases->phrases[i].n; ++w)
+            if (query->phrases->phrases[i].words[w].number >= n)
+                n = query->phrases->phrases[i].words[w].number + 1ull;
+    return n;
 }
 
 gx_status gx_part_plans_rebind(gx_part_plans **out, const gx_index *ix, const gx_query_plan *query, gx_op op,
                                gx_error *err)
 {
     gx_query_plan copy;
-    uint32_t *ids = malloc(((size_t)query->n_terms * ix->parts->n + 1) * sizeof *ids);
+    uint32_t *ids = malloc((count_numbers(query) * ix->parts->n + 1) * sizeof *ids);
     gx_status st =
         ids ? gx_query_plan_copy(&copy, query, err) : gx_fail(err, GX_ENOMEM, "no memory for the terms of a query");
     *out = NULL;
@@ -62,8 +92,10 @@ gx_status gx_part_plans_rebind(gx_part_plans **out, const gx_index *ix, const gx
         copy.terms[i].number = i;
         gx_parts_find_ids(ix->parts, copy.terms[i].term, copy.terms[i].len, ids + (size_t)i * ix->parts->n);
     }
-    if (st == GX_OK)
+    if (st == GX_OK) {
+        find_phrase_ids(ix, copy.phrases, ids);
         st = gx_part_plans_bind(out, ix, &copy, true, op, ids, err);
+    }
     free(ids);
     return st;
 }

@@ -13,6 +13,7 @@
 #include "index/read/lexicon.h"
 #include "query/plan/approximate.h"
 #include "query/plan/part_plans.h"
+#include "query/plan/phrases.h"
 
 /* The terms of a query as they are met: known ones by id, unknown ones by a hash of their bytes
  * with the top bit set. Repetitions are merged when the term_bag is full, so a query of any length
@@ -262,9 +263,16 @@ static gx_status too_many_terms(gx_error *err)
 static void settle_op(gx_plan *plan)
 {
     if (plan->op == GX_OP_AND && plan->n_unknown)
-        plan->n_terms = 0;
-    if (plan->op == GX_OP_AND_OR && (plan->n_unknown || plan->n_terms == 1))
+        plan->n_terms = plan->n_phrases = 0;
+    if (plan->op == GX_OP_AND_OR && (plan->n_unknown || plan->n_terms + plan->n_phrases == 1))
         plan->op = GX_OP_OR;
+    if (plan->n_phrases) { /* they are answered exactly */
+        plan->approximate = 0;
+        plan->block_budget = 0;
+    } else {
+        free(plan->phrases);
+        plan->phrases = NULL;
+    }
 }
 
 /* Bounds are of all documents of a list, also of deleted ones, and the scale is that of the live ones. Where a linear
@@ -398,8 +406,10 @@ void gx_plan_free(gx_plan *plan)
     plan->own_mask = NULL;
     plan->own_filter = NULL;
     free(plan->terms);
+    free(plan->phrases);
     plan->terms = NULL;
-    plan->n_terms = 0;
+    plan->phrases = NULL;
+    plan->n_terms = plan->n_phrases = 0;
 }
 
 /* ---- over several indexes ---- */
@@ -503,16 +513,33 @@ static void merge_terms(gx_query_plan *q, uint32_t n, const gx_collection_stats 
     sort_query_terms(q->terms, q->n_terms, by_collection_df);
 }
 
+static double phrase_weight(const scorer *s, const gx_query_phrase *p)
+{
+    return p->idf * (s->preset->times_k1 ? s->k1 + 1 : 1) * p->qtf;
+}
+
+/* Find the phrase's idf. Returns its weight. */
+static double weigh_phrase(const scorer *s, uint64_t n_docs, gx_query_phrase *p)
+{
+    p->idf = 0;
+    for (uint32_t w = 0; w < p->n; ++w)
+        p->idf += s->preset->idf((double)n_docs, (double)p->words[w].df);
+    return phrase_weight(s, p);
+}
+
 /* The same sums in the same order as compute_weights's, so that equal queries have equal scores. */
 gx_status gx_query_plan_weigh(gx_query_plan *q, const gx_collection_stats *stats, gx_error *err)
 {
     const scorer s = scorer_of(&q->opt);
+    const uint32_t n_phrases = q->phrases ? q->phrases->n : 0;
     double weights[GX_MAX_TERMS], total = 0;
     for (uint32_t i = 0; i < q->n_terms; ++i) {
         const gx_query_term *t = &q->terms[i];
         weights[i] = weight_of(&s, stats->n_docs, t->df, t->qtf) * t->unit;
         total += most_of(&s, weights[i], s.preset->linear ? stats->max_tf(stats->user, t->term, t->len) : 1);
     }
+    for (uint32_t i = 0; i < n_phrases; ++i)
+        total += weigh_phrase(&s, stats->n_docs, &q->phrases->phrases[i]);
     if (total > FLT_MAX)
         return gx_fail(err, GX_EUSAGE,
                        "the sum of the terms' weights, each times its idf, is %g; it must be at most %g", total,
@@ -520,12 +547,35 @@ gx_status gx_query_plan_weigh(gx_query_plan *q, const gx_collection_stats *stats
     q->exponent = scale_exponent(total);
     for (uint32_t i = 0; i < q->n_terms; ++i)
         q->terms[i].w = scaled(&s, weights[i], q->exponent);
+    for (uint32_t i = 0; i < n_phrases; ++i)
+        q->phrases->phrases[i].w = scaled(&s, phrase_weight(&s, &q->phrases->phrases[i]), q->exponent);
     q->norm = norm_of(&s, stats->avgdl);
     return GX_OK;
 }
 
 gx_status gx_query_plan_make(gx_query_plan *out, const gx_weighted_term *terms, uint32_t n,
                              const gx_collection_stats *stats, const gx_query_options *opt, gx_error *err)
+{
+    return gx_query_plan_make_phrases(out, terms, n, NULL, 0, stats, opt, err);
+}
+
+/* Add the phrases to a query that has its terms. */
+static gx_status add_phrases(gx_query_plan *q, const gx_phrase_text *phrases, uint32_t n,
+                             const gx_collection_stats *stats, gx_error *err)
+{
+    uint32_t n_unknown;
+    if (gx_preset_get(q->opt.preset)->linear)
+        return gx_fail(err, GX_EUSAGE, "the scorer %s has no score for phrases; use a BM25 scorer",
+                       gx_preset_name(q->opt.preset));
+    const gx_status st =
+        gx_query_phrases_make(&q->phrases, &n_unknown, phrases, n, stats, q->n_terms + q->n_unknown, err);
+    q->n_unknown += st == GX_OK ? n_unknown : 0;
+    return st;
+}
+
+gx_status gx_query_plan_make_phrases(gx_query_plan *out, const gx_weighted_term *terms, uint32_t n,
+                                     const gx_phrase_text *phrases, uint32_t n_phrases,
+                                     const gx_collection_stats *stats, const gx_query_options *opt, gx_error *err)
 {
     gx_query_plan q = {.opt = *opt, .op = opt->op};
     size_t n_bytes = 0;
@@ -545,7 +595,12 @@ gx_status gx_query_plan_make(gx_query_plan *out, const gx_weighted_term *terms, 
         bytes += terms[i].len;
     }
     merge_terms(&q, n, stats);
-    st = q.n_terms + q.n_unknown > GX_MAX_TERMS ? too_many_terms(err) : gx_query_plan_weigh(&q, stats, err);
+    if (n_phrases)
+        st = add_phrases(&q, phrases, n_phrases, stats, err);
+    if (st == GX_OK)
+        st = q.n_terms + q.n_unknown + (q.phrases ? q.phrases->n : 0) > GX_MAX_TERMS
+                 ? too_many_terms(err)
+                 : gx_query_plan_weigh(&q, stats, err);
     if (st != GX_OK)
         gx_query_plan_free(&q);
     else
@@ -559,6 +614,7 @@ gx_status gx_query_plan_copy(gx_query_plan *out, const gx_query_plan *q, gx_erro
     for (uint32_t i = 0; i < q->n_terms; ++i)
         n_bytes += q->terms[i].len;
     *out = *q;
+    out->phrases = NULL;
     out->terms = malloc((q->n_terms + 1ull) * sizeof *out->terms + n_bytes);
     if (!out->terms)
         return gx_fail(err, GX_ENOMEM, "no memory for a query of %u terms", q->n_terms);
@@ -570,6 +626,7 @@ gx_status gx_query_plan_copy(gx_query_plan *out, const gx_query_plan *q, gx_erro
             memcpy(bytes, q->terms[i].term, q->terms[i].len);
         bytes += q->terms[i].len;
     }
+    out->phrases = gx_query_phrases_share(q->phrases);
     return GX_OK;
 }
 
@@ -634,19 +691,31 @@ gx_plan gx_query_plan_summary(const gx_query_plan *q, const gx_index *ix)
     plan.norm = q->norm;
     plan.n_unknown = q->n_unknown;
     plan.n_terms = q->n_terms;
+    plan.n_phrases = q->phrases ? q->phrases->n : 0;
     settle_op(&plan);
     return plan;
 }
 
 void gx_query_plan_free(gx_query_plan *q)
 {
+    gx_query_phrases_close(q->phrases);
     free(q->terms);
+    q->phrases = NULL;
     q->terms = NULL;
     q->n_terms = 0;
 }
 
-void gx_plan_bind_ids(gx_plan *out, const gx_query_plan *q, const gx_index *ix, const uint32_t *ids, size_t stride,
-                      gx_plan_term *terms)
+/* Give the plan the query's phrases, as far as the index has them. */
+static gx_status bind_phrases(gx_plan *plan, const gx_query_plan *q, const gx_index *ix, const uint32_t *ids,
+                              size_t stride, gx_error *err)
+{
+    const gx_status st = gx_plan_phrases_make(&plan->phrases, &plan->n_unknown, q->phrases, ix, ids, stride, err);
+    plan->n_phrases = st == GX_OK && plan->phrases ? plan->phrases->n : 0;
+    return st;
+}
+
+gx_status gx_plan_bind_ids(gx_plan *out, const gx_query_plan *q, const gx_index *ix, const uint32_t *ids, size_t stride,
+                           gx_plan_term *terms, gx_error *err)
 {
     gx_plan plan = empty_plan(ix, &q->opt);
     plan.op = q->op;
@@ -662,16 +731,18 @@ void gx_plan_bind_ids(gx_plan *out, const gx_query_plan *q, const gx_index *ix, 
         else
             terms[plan.n_terms++] = (gx_plan_term){.list = id, .df = ix->lists[id].df, .w = t->w, .qtf = t->qtf};
     }
+    const gx_status st = bind_phrases(&plan, q, ix, ids, stride, err);
     settle_op(&plan);
     sort_terms(terms, plan.n_terms);
     check_bounds(&plan, ix);
     *out = plan;
+    return st;
 }
 
 gx_status gx_plan_bind(gx_plan *out, const gx_query_plan *q, const gx_index *ix, gx_error *err)
 {
     gx_plan plan = empty_plan(ix, &q->opt);
-    const gx_status st = check_scorer(&q->opt, ix, err);
+    gx_status st = check_scorer(&q->opt, ix, err);
     if (st != GX_OK)
         return st;
     plan.op = q->op;
@@ -693,6 +764,10 @@ gx_status gx_plan_bind(gx_plan *out, const gx_query_plan *q, const gx_index *ix,
             ++plan.n_unknown;
         else
             plan.terms[plan.n_terms++] = (gx_plan_term){.list = id, .df = ix->lists[id].df, .w = t->w, .qtf = t->qtf};
+    }
+    if ((st = bind_phrases(&plan, q, ix, NULL, 0, err)) != GX_OK) {
+        gx_plan_free(&plan);
+        return st;
     }
     settle_op(&plan);
     sort_terms(plan.terms, plan.n_terms);

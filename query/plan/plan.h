@@ -58,10 +58,10 @@ typedef struct gx_plan {
      * (approximate.h); 0: the answer is exact. */
     float approximate;
     uint32_t block_budget; /* of an OR with prune, by bounds of ranges (cpu/block_max.h): gx_query_options has it */
-    uint32_t n_left_out; /* of a first pass: terms that it leaves out */
-    uint32_t base;       /* gx_session_run adds it to the docids of the answer's keys; base + n_docs <= 2^32 - 1 */
-    const gx_mask *mask; /* the documents that may be returned; NULL: all */
-    gx_mask *own_mask;   /* that mask, where gx_plan_free closes it: a boolean query's; else NULL */
+    uint32_t n_left_out;   /* of a first pass: terms that it leaves out */
+    uint32_t base;         /* gx_session_run adds it to the docids of the answer's keys; base + n_docs <= 2^32 - 1 */
+    const gx_mask *mask;   /* the documents that may be returned; NULL: all */
+    gx_mask *own_mask;     /* that mask, where gx_plan_free closes it: a boolean query's; else NULL */
     /* Of a collection: the plans of its parts (collection.h), the plan's own; terms is NULL then.
      * Without parts the terms are those of its only part; where they are NULL too there is no hit. */
     struct gx_part_plans *parts;
@@ -75,7 +75,9 @@ typedef struct gx_plan {
      * k of them hold one of the terms, gx_session_run adds others with score 0, by rising docid. */
     bool fill;
     gx_scorer norm;
-    gx_plan_term *terms; /* [n_terms], by rising df, then rising list; the plan's own */
+    gx_plan_term *terms;             /* [n_terms], by rising df, then rising list; the plan's own */
+    uint32_t n_phrases;              /* known ones; op == GX_OP_AND and n_unknown > 0: 0 */
+    struct gx_plan_phrases *phrases; /* [n_phrases] (phrases.h), the plan's own; NULL: none, or those of its parts */
     bool (*cancel)(void *user);
     void *user;
 } gx_plan;
@@ -125,7 +127,8 @@ typedef struct gx_query_plan {
     uint32_t n_unknown; /* different terms that it lacks */
     int exponent;
     gx_scorer norm;
-    gx_query_term *terms; /* [n_terms], by rising df, then by bytes; the plan's own */
+    gx_query_term *terms;             /* [n_terms], by rising df, then by bytes; the plan's own */
+    struct gx_query_phrases *phrases; /* phrases.h; shared. NULL: none */
 } gx_query_plan;
 
 /* k, preset, k1, b, algorithm and recursion of opt are in their ranges, and the scorer can read the
@@ -153,12 +156,18 @@ void gx_plan_free(gx_plan *plan); /* before the engine of own_mask is closed */
 gx_status gx_query_plan_make(gx_query_plan *out, const gx_weighted_term *terms, uint32_t n,
                              const gx_collection_stats *stats, const gx_query_options *opt, gx_error *err);
 void gx_query_plan_free(gx_query_plan *q);
+/* The same with phrases. GX_EUSAGE: the scorer is linear and there are some. */
+struct gx_phrase_text;
+gx_status gx_query_plan_make_phrases(gx_query_plan *out, const gx_weighted_term *terms, uint32_t n,
+                                     const struct gx_phrase_text *phrases, uint32_t n_phrases,
+                                     const gx_collection_stats *stats, const gx_query_options *opt, gx_error *err);
 /* Find the weights, exponent and norm of a plan that has all else. GX_EUSAGE: the sum of all weights as above. */
 gx_status gx_query_plan_weigh(gx_query_plan *q, const gx_collection_stats *stats, gx_error *err);
 /* gx_plan_bind, but for terms (room for [q->n_terms]), which stay the caller's, and with the term
- * ids known: ids[t.number * stride], UINT32_MAX where the index lacks term t. */
-void gx_plan_bind_ids(gx_plan *out, const gx_query_plan *q, const struct gx_index *ix, const uint32_t *ids,
-                      size_t stride, gx_plan_term *terms);
+ * ids known: ids[t.number * stride], UINT32_MAX where the index lacks term t. The phrases are the plan's own.
+ * GX_ENOMEM. */
+gx_status gx_plan_bind_ids(gx_plan *out, const gx_query_plan *q, const struct gx_index *ix, const uint32_t *ids,
+                           size_t stride, gx_plan_term *terms, gx_error *err);
 /* A copy with terms of its own. GX_ENOMEM. */
 gx_status gx_query_plan_copy(gx_query_plan *out, const gx_query_plan *q, gx_error *err);
 /* The same of a text, by the index's analyzer and the collection's statistics. */

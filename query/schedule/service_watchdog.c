@@ -34,7 +34,7 @@ bool gx_worker_copy_batch(gx_worker *w, uint32_t n)
     size_t n_terms = 0, n_keys = 0;
     for (uint32_t i = 0; i < n; ++i) {
         const gx_plan *p = &w->plans[i];
-        if (p->parts || p->mask || p->filter)
+        if (p->parts || p->mask || p->filter || p->phrases)
             return false;
         n_terms += p->n_terms;
         n_keys += p->k;

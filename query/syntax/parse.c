@@ -10,6 +10,7 @@
 #include "query/syntax/signs.h"
 
 #define DELIMITERS "()\"^" /* and blanks */
+#define MAX_SLOP 10000u    /* as GX_MAX_SLOP */
 #define NO_FIELDS "fields cannot be searched; write \\: for a colon in a word"
 
 typedef struct parser {
@@ -95,6 +96,51 @@ static uint32_t parse_condition(parser *p)
     return p->in.st == GX_OK ? node : GX_NO_NODE;
 }
 
+/* The number of `what`, from `least` on; column: where it stands. */
+static uint32_t read_slop(parser *p, const char *what, uint32_t least)
+{
+    const uint32_t column = p->in.column;
+    uint32_t n = 0, digits = 0;
+    for (char c; (c = gx_scan_peek(&p->in)) >= '0' && c <= '9' && n <= MAX_SLOP; ++digits) {
+        n = 10 * n + (uint32_t)(c - '0');
+        gx_scan_step(&p->in);
+    }
+    if (digits == 0 || n > MAX_SLOP || n < least)
+        gx_scan_refuse(&p->in, column, "a whole number from %u to %u is expected after %s", least, MAX_SLOP, what);
+    return n;
+}
+
+/* Whether the word that has been read, of n bytes, ends with a star that would stand for letters elsewhere. */
+static bool has_star(const parser *p, size_t n)
+{
+    const char *end = p->in.text + p->in.at;
+    return n > 1 && end[-1] == '*' && end[-2] != '\\';
+}
+
+/* The words of a phrase, up to `close`, with blanks between. Returns their number. */
+static uint32_t read_phrase(parser *p, uint32_t node, char close)
+{
+    const size_t begin = p->n_word_bytes;
+    uint32_t n_words = 0, star = 0;
+    for (gx_scan_skip_blanks(&p->in); !gx_scan_is_end(&p->in) && !gx_scan_is_next(&p->in, close);
+         gx_scan_skip_blanks(&p->in)) {
+        if (close == ')' && strchr("+-(\"^", gx_scan_peek(&p->in)))
+            return gx_scan_refuse(&p->in, p->in.column, "only words stand in a window, not %c", gx_scan_peek(&p->in));
+        if (close == ')' && (gx_scan_signs(&p->in) || p->in.st != GX_OK))
+            return gx_scan_refuse(&p->in, p->in.column, "only words stand in a window, no conditions");
+        if (n_words++)
+            p->tree.words[p->n_word_bytes++] = ' ';
+        if (!read_word(p, node, close == '"'))
+            return 0;
+        star = !star && has_star(p, p->tree.nodes[node].len) ? p->in.column - 1 : star;
+        p->tree.nodes[node].len = p->n_word_bytes - begin;
+        p->tree.nodes[node].word = begin;
+    }
+    if (star && n_words > 1)
+        return gx_scan_refuse(&p->in, star, "* does not stand for letters in a phrase; write \\* for the character");
+    return n_words;
+}
+
 /* At the opening quote. */
 static uint32_t parse_phrase(parser *p)
 {
@@ -102,16 +148,57 @@ static uint32_t parse_phrase(parser *p)
     if (node == GX_NO_NODE)
         return node;
     gx_scan_step(&p->in);
-    gx_scan_skip_blanks(&p->in);
-    if (!read_word(p, node, true))
+    const uint32_t n_words = read_phrase(p, node, '"');
+    if (p->in.st != GX_OK)
         return GX_NO_NODE;
-    gx_scan_skip_blanks(&p->in);
     if (gx_scan_is_end(&p->in))
         return gx_scan_refuse(&p->in, column, "this quote is not closed; a second \" is expected");
-    if (!gx_scan_is_next(&p->in, '"'))
-        return gx_scan_refuse(&p->in, column, "phrases need positions, which this index format does not store");
-    if (p->tree.nodes[node].len == 0)
+    if (n_words == 0)
         return gx_scan_refuse(&p->in, column, "a word is expected between the quotes");
+    gx_scan_step(&p->in);
+    gx_node *n = &p->tree.nodes[node];
+    n->kind = n_words > 1 ? GX_NODE_PHRASE : GX_NODE_WORD;
+    n->window = '"';
+    if (gx_scan_is_next(&p->in, '~')) {
+        if (n_words == 1)
+            return gx_scan_refuse(&p->in, p->in.column, "~ needs a phrase of at least two words before it");
+        gx_scan_step(&p->in);
+        n->slop = read_slop(p, "~", 0);
+    }
+    return p->in.st == GX_OK ? node : GX_NO_NODE;
+}
+
+/* Whether NEAR/ or ONEAR/ is next. */
+static bool sees_window(const parser *p)
+{
+    const size_t left = p->in.len - p->in.at;
+    const char *text = p->in.text + p->in.at;
+    return (left > 5 && memcmp(text, "NEAR/", 5) == 0) || (left > 6 && memcmp(text, "ONEAR/", 6) == 0);
+}
+
+/* At NEAR/ or ONEAR/. */
+static uint32_t parse_window(parser *p)
+{
+    const uint32_t column = p->in.column, node = add_node(p, GX_NODE_PHRASE, column);
+    if (node == GX_NO_NODE)
+        return node;
+    p->tree.nodes[node].window = gx_scan_peek(&p->in);
+    while (!gx_scan_take(&p->in, '/'))
+        gx_scan_step(&p->in);
+    p->tree.nodes[node].slop = read_slop(p, p->tree.nodes[node].window == 'N' ? "NEAR/" : "ONEAR/", 1);
+    if (p->in.st != GX_OK)
+        return GX_NO_NODE;
+    if (!gx_scan_is_next(&p->in, '('))
+        return gx_scan_refuse(&p->in, p->in.column, "( and words are expected, as in NEAR/5(new york)");
+    const uint32_t open = p->in.column;
+    gx_scan_step(&p->in);
+    const uint32_t n_words = read_phrase(p, node, ')');
+    if (p->in.st != GX_OK)
+        return GX_NO_NODE;
+    if (gx_scan_is_end(&p->in))
+        return gx_scan_refuse(&p->in, open, "this ( is not closed; ) is expected");
+    if (n_words < 2)
+        return gx_scan_refuse(&p->in, p->in.column, "a window needs at least two words");
     gx_scan_step(&p->in);
     return node;
 }
@@ -139,6 +226,8 @@ static uint32_t parse_primary(parser *p)
     case '+':
         return gx_scan_refuse(&p->in, column, "a word or ( is expected, not %c", gx_scan_peek(&p->in));
     default: {
+        if (sees_window(p))
+            return parse_window(p);
         const size_t colon = gx_scan_signs(&p->in);
         if (p->in.st != GX_OK)
             return GX_NO_NODE;

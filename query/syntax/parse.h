@@ -7,16 +7,20 @@
  *   and      = unary { "AND" unary }
  *   unary    = { "NOT" | "-" } boosted
  *   boosted  = primary ["^" number]
- *   primary  = word | '"' words '"' | "(" query ")" | condition
+ *   primary  = word | phrase | window | "(" query ")" | condition
+ *   phrase   = '"' words '"' [ "~" number ]
+ *   window   = ( "NEAR" | "ONEAR" ) "/" number "(" words ")"
  *
- * AND, OR and NOT are operators in capitals only. A word ends at white space or at one of ( ) " ^ ;
- * + and - are signs only at its beginning; a backslash takes the next character as it is. "+" and
- * "-" bind to one operand: where such a clause goes on with AND or OR, "+" is an error and "-"
- * means NOT. Each further NOT or "-" negates what the one before it says; "+-" is an error. A quoted
- * phrase of one word is that word. A word with a colon in it, that no backslash precedes, is a condition
- * (condition.h): year:2019, year:[2015 TO 2019]. It has no weight. Refused: phrases of several words, because
- * an index stores no positions; names that no attribute has, because it stores no fields; and signs that mean
- * something in other engines only (signs.h).
+ * AND, OR and NOT are operators in capitals only. A word ends at white space or at one of ( ) " ^ ; + and - are
+ * signs only at its beginning; a backslash takes the next character as it is. "+" and "-" bind to one operand:
+ * where such a clause goes on with AND or OR, "+" is an error and "-" means NOT. Each further NOT or "-" negates
+ * what the one before it says; "+-" is an error. A quoted phrase of one word is that word. A phrase of several
+ * is found where they stand in a row, or with ~n within n places more; NEAR/n finds words within n places, in
+ * any order, ONEAR/n words in order, each at most n behind the one before (query/phrase/phrase.h). What stands
+ * in quotes is a text, in which signs mean nothing; a window has words alone. A word with a colon in it, that no
+ * backslash precedes, is a condition (condition.h): year:2019, year:[2015 TO 2019]. It has no weight. Refused:
+ * names that no attribute has, because an index stores no fields; a * behind a word of a phrase; and signs that
+ * mean something in other engines only (signs.h).
  */
 #ifndef GX_QUERY_SYNTAX_PARSE_H
 #define GX_QUERY_SYNTAX_PARSE_H
@@ -28,6 +32,7 @@
 
 typedef enum gx_node_kind {
     GX_NODE_WORD,
+    GX_NODE_PHRASE, /* a phrase of several words, or a window */
     GX_NODE_CONDITION,
     GX_NODE_CLAUSES, /* side by side; each child has an occurrence */
     GX_NODE_AND,
@@ -45,8 +50,10 @@ typedef struct gx_node {
     float boost;          /* of this node alone, finite and above 0; 1 where none is given */
     uint32_t column;      /* in characters, from 1 */
     uint32_t first, next; /* first child, next sibling; GX_NO_NODE: none */
-    size_t word, len;     /* GX_NODE_WORD: its bytes, without backslashes, at gx_query_tree.words + word */
-    uint32_t condition;   /* GX_NODE_CONDITION: its number */
+    size_t word, len; /* GX_NODE_WORD, GX_NODE_PHRASE: its bytes, without backslashes, at gx_query_tree.words + word */
+    char window;      /* GX_NODE_PHRASE: '"', or 'N' and 'O' of NEAR and ONEAR */
+    uint32_t slop;    /* GX_NODE_PHRASE: the number */
+    uint32_t condition; /* GX_NODE_CONDITION: its number */
 } gx_node;
 
 typedef struct gx_query_tree {

@@ -560,7 +560,7 @@ ids() { # of a query's results, in the order of their names
 @test "a mistake in a boolean query is told with its column" {
     ask query -q --engine=cpu "$TINY" --syntax=boolean 'a "two words"'
     exits 2
-    complains 'column 3: phrases need positions'
+    complains 'column 3: phrases need positions, which this index lacks; build it with --positions'
     ask query -q --engine=cpu "$TINY" --syntax=boolean 'blocks AND'
     exits 2
     complains 'column 11: a word or ( is expected, and the query ends'

@@ -41,14 +41,34 @@ static inline void put_weight(FILE *out, float weight)
     fputs(text, out);
 }
 
+static inline void put_phrase(FILE *out, const gx_query_tree *t, const gx_node *n)
+{
+    const char *word = t->words + n->word, *const end = word + n->len;
+    if (n->window != '"')
+        fprintf(out, "%s/%u(", n->window == 'N' ? "NEAR" : "ONEAR", n->slop);
+    else
+        putc('"', out);
+    for (const char *blank; word < end; word = blank + 1) {
+        blank = memchr(word, ' ', (size_t)(end - word));
+        blank = blank ? blank : end;
+        put_word(out, word, (size_t)(blank - word));
+        fputs(blank < end ? " " : "", out);
+    }
+    putc(n->window == '"' ? '"' : ')', out);
+    if (n->window == '"' && n->slop)
+        fprintf(out, "~%u", n->slop);
+}
+
 static inline void put_node(FILE *out, const gx_query_tree *t, uint32_t node, bool root)
 {
     const gx_node *n = &t->nodes[node];
     const char *between = n->kind == GX_NODE_AND ? " AND " : n->kind == GX_NODE_OR ? " OR " : " ";
-    const bool leaf = n->kind == GX_NODE_WORD || n->kind == GX_NODE_CONDITION;
+    const bool leaf = n->kind == GX_NODE_WORD || n->kind == GX_NODE_PHRASE || n->kind == GX_NODE_CONDITION;
     const bool group = !root && !leaf && n->kind != GX_NODE_NOT;
     if (n->kind == GX_NODE_WORD)
         put_word(out, t->words + n->word, n->len);
+    else if (n->kind == GX_NODE_PHRASE)
+        put_phrase(out, t, n);
     else if (n->kind == GX_NODE_CONDITION)
         put_condition(out, t, &t->conditions[n->condition]);
     fputs(n->kind == GX_NODE_NOT ? "NOT " : group ? "(" : "", out);

@@ -1,0 +1,86 @@
+#include "query/phrase/intersect.h"
+
+#include "codecs/words/simd.h"
+
+static uint32_t intersect_portable(const uint32_t *docids, uint32_t n, const uint32_t *block, uint32_t *from,
+                                   uint32_t *at)
+{
+    uint32_t found = 0, j = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t d = docids[i];
+        while (block[j + 7] < d)
+            j += 8;
+        while (block[j] < d)
+            ++j;
+        from[found] = i;
+        at[found] = j;
+        found += block[j] == d;
+    }
+    return found;
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+
+#pragma GCC push_options
+#pragma GCC target("avx2,popcnt")
+static uint32_t intersect_avx2(const uint32_t *docids, uint32_t n, const uint32_t *block, uint32_t *from, uint32_t *at)
+{
+    const __m256i sign = _mm256_set1_epi32(INT32_MIN);
+    uint32_t found = 0, j = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t d = docids[i];
+        while (block[j + 7] < d)
+            j += 8;
+        const __m256i x = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)(const void *)(block + j)), sign);
+        const __m256i below = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)(d ^ 0x80000000u)), x);
+        const uint32_t k = j + (uint32_t)_mm_popcnt_u32((uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(below)));
+        from[found] = i;
+        at[found] = k;
+        found += block[k] == d;
+    }
+    return found;
+}
+#pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,popcnt")
+static uint32_t intersect_avx512(const uint32_t *docids, uint32_t n, const uint32_t *block, uint32_t *from,
+                                 uint32_t *at)
+{
+    uint32_t found = 0, j = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t d = docids[i];
+        while (block[j + 15] < d)
+            j += 16;
+        const __m512i x = _mm512_loadu_si512(block + j);
+        const uint32_t below = _mm512_cmplt_epu32_mask(x, _mm512_set1_epi32((int)d));
+        const uint32_t k = j + (uint32_t)_mm_popcnt_u32(below);
+        from[found] = i;
+        at[found] = k;
+        found += block[k] == d;
+    }
+    return found;
+}
+#pragma GCC pop_options
+#endif
+
+gx_intersect_fn *gx_intersect_best(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    const char c = gx_simd_best()->name[0] == 'a' ? gx_simd_best()->name[3] : 0; /* avx2, avx512 */
+    if (c == '5')
+        return intersect_avx512;
+    if (c == '2')
+        return intersect_avx2;
+#endif
+    return intersect_portable;
+}
+
+uint64_t gx_sum_tfs(const uint32_t *values, uint32_t n)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        sum += values[i];
+    return sum;
+}

@@ -1,0 +1,56 @@
+/* phrase.h: phrases and windows: what words must stand near each other in a document, and how often they do.
+ *
+ * Word i of a phrase stands at offset o[i]; p[i] is a position of it in a document. Each word of a match stands at a
+ * position of its own, and all of them in the title or all in the text.
+ *
+ *   "a b c"          the words in a row: all p[i] - o[i] are equal
+ *   "a b c"~n        all p[i] - o[i] lie in a range of n + 1: the greatest less the least is at most n
+ *   NEAR/n(a b c)    all p[i] lie in a range of n, in any order: Indri's #uwn
+ *   ONEAR/n(a b c)   p[0] < p[1] < ..., each at most n behind the one before: Indri's #n
+ *
+ * The tf of a phrase is the number of places at which a match begins: the different values of p[0] for ONEAR, else
+ * the different values of the least p[i] - o[i]. Matches may overlap: "a a" is found twice in a a a.
+ *
+ * A phrase is scored as a term of that tf; its weight is the sum of its words' idf.
+ */
+#ifndef GX_QUERY_PHRASE_PHRASE_H
+#define GX_QUERY_PHRASE_PHRASE_H
+
+#include "engine/api/gpuidx.h"
+
+#define GX_MAX_PHRASE_WORDS 1000u
+#define GX_MAX_SLOP 10000u       /* the n of ~n, NEAR/n and ONEAR/n, at most */
+#define GX_MAX_OFFSET (1u << 20) /* of a phrase's last word */
+
+typedef enum gx_phrase_kind { GX_PHRASE_WORDS, GX_PHRASE_NEAR, GX_PHRASE_ONEAR } gx_phrase_kind;
+
+typedef struct gx_phrase_word {
+    uint32_t list;   /* term id; UINT32_MAX: the index lacks it, and nothing matches */
+    uint32_t offset; /* rising; of NEAR 0. Of ONEAR only the order counts */
+} gx_phrase_word;
+
+typedef struct gx_phrase {
+    gx_phrase_kind kind;
+    uint32_t slop;               /* n; 0 of a phrase in a row */
+    uint32_t n;                  /* >= 1 */
+    const gx_phrase_word *words; /* [n] */
+} gx_phrase;
+
+/* Where a word of a phrase stands in a document. */
+typedef struct gx_word_places {
+    const uint32_t *positions; /* [n], rising */
+    uint32_t n, offset;
+    uint32_t list; /* words with the same one are the same word */
+} gx_word_places;
+
+/* Added to all positions behind the title, so that no match has words on both sides. */
+#define GX_TITLE_GAP (1u << 22)
+
+/* The tf of a phrase with its words in these places, [p->n]. scratch has room for p->n values, and for
+ * twice as many as the word with the most places has. */
+uint32_t gx_phrase_tf(const gx_phrase *p, const gx_word_places *words, uint32_t *scratch);
+
+/* The most that the tf can be, by the words' tfs[p->n]. */
+uint32_t gx_phrase_most_tf(const gx_phrase *p, const uint32_t *tfs);
+
+#endif
