@@ -30,6 +30,7 @@ needs=(
   'liblzma|pkg-config --exists liblzma|liblzma-dev'
   'libzstd|pkg-config --exists libzstd|libzstd-dev'
   'libbrotli|pkg-config --exists libbrotlidec|libbrotli-dev'
+  'ICU|pkg-config --exists icu-uc|libicu-dev'
   'libxxhash|pkg-config --exists libxxhash|libxxhash-dev'
   'libutf8proc|pkg-config --exists libutf8proc|libutf8proc-dev'
   'jansson|pkg-config --exists jansson|libjansson-dev'

@@ -354,11 +354,14 @@ GX_API gx_status gx_index_analyze_query(const gx_index *ix, const char *text, si
                                         gx_error *err);
 
 /* Whether this program makes the same terms of text as the one that built the index, where the index tells. Terms of
- * Snowball's stemmers depend on the version of libstemmer, those of a fold and of emoji on utf8proc's. */
+ * Snowball's stemmers depend on the version of libstemmer, those of a fold and of emoji on utf8proc's, words of Thai,
+ * Lao, Khmer and Burmese of the analyzer multilingual on ICU's. */
 typedef enum gx_analysis_change {
     GX_ANALYSIS_SAME,
     GX_ANALYSIS_UNICODE, /* Unicode's version is another: characters that are new in one may not be found */
-    GX_ANALYSIS_STEMMER  /* the stemmer is that of another version: words may not be found; add is refused */
+    GX_ANALYSIS_STEMMER /* the stemmer is that of another version: words may not be found; add is refused */,
+    GX_ANALYSIS_DICTIONARY /* words of Thai, Lao, Khmer and Burmese were found by a dictionary that this program lacks:
+                              they are not found; add is refused */
 } gx_analysis_change;
 
 /* *what, which may be NULL, receives the difference in words. */
@@ -426,7 +429,7 @@ typedef struct gx_builder_options {
     gx_duplicates duplicates;
     const char *docid_codec; /* a codec's name, or "auto", which chooses one for each list; NULL: "gpubp128" */
     const char *tf_codec;    /* the same, for term frequencies */
-    const char *analyzer;    /* "english" (NULL), "simple" or "whitespace" */
+    const char *analyzer;    /* "english" (NULL), "simple", "whitespace", "multilingual", "code" or a language's name */
     const char *stemmer;     /* NULL: the analyzer's own; "none", "porter", or any of Snowball's */
     const char *stopwords; /* NULL: the analyzer's own; "none", "lucene", or the path of a file with one word a line */
     bool store_titles, store_text;
@@ -437,7 +440,8 @@ typedef struct gx_builder_options {
     uint32_t n_attributes;
     /* "unicode": different spellings of the same text become equal before it is divided into words:
      * NFKC, case folding, diacritics, soft hyphens and zero-width joiners removed, all apostrophes
-     * alike. Queries are folded in the same way. NULL or "none": text is used unchanged. */
+     * alike. Queries are folded in the same way. "none": text is used unchanged. NULL: "unicode" with
+     * the analyzer multilingual, else "none". */
     const char *fold;
     /* 0: documents are texts. 4 to 16: they are vectors (gx_document.vector), and the index holds
      * impacts: their weights as whole numbers of this many bits, each times a unit
@@ -449,11 +453,15 @@ typedef struct gx_builder_options {
     bool list_units;                  /* with vector_bits: each term has a unit, by its own greatest weight */
     const gx_bitmap_options *bitmaps; /* [n_attributes] the bitmap columns of each; NULL: all automatic */
     bool positions;                   /* keep the positions of terms in documents, for phrases; not with vector_bits */
+    /* Words are divided into n-grams of characters: "edge:2-15": their first 2 to 15, so that the begin of a word finds
+     * it; "3": all that stand side by side, so that what stands inside a word finds it. The analyzer has neither
+     * stemmer nor stop words then. NULL or "none": words stay whole. */
+    const char *ngrams;
 } gx_builder_options;
 #define GX_BUILDER_OPTIONS                                                                                             \
     {                                                                                                                  \
         sizeof(gx_builder_options), NULL, false, GX_DUPLICATES_FAIL, NULL, NULL, NULL, NULL, NULL, true, false, 0,     \
-            NULL, 0, NULL, 0, NULL, 0, false, NULL, false                                                              \
+            NULL, 0, NULL, 0, NULL, 0, false, NULL, false, NULL                                                        \
     }
 GX_API void gx_builder_options_init(gx_builder_options *o, size_t size);
 

@@ -70,11 +70,12 @@ GX_API void gx_index_list_size(const gx_index *ix, uint32_t term, gx_list_size *
 
 /* ---- analysis without an index ---- */
 
-/* Make the terms of a text with the analyzer that the first four name, as gx_builder_options
+/* Make the terms of a text with the analyzer that the first five name, as gx_builder_options
  * does; *out and *n as of gx_index_analyze. GX_EUSAGE (an unknown name), GX_ENOTFOUND and GX_EIO
  * (the file of stop words), GX_ENOMEM. */
 GX_API gx_status gx_analyze_text(const char *analyzer, const char *stemmer, const char *stopwords, const char *fold,
-                                 const char *text, size_t len, gx_text_term **out, size_t *n, gx_error *err);
+                                 const char *ngrams, const char *text, size_t len, gx_text_term **out, size_t *n,
+                                 gx_error *err);
 
 /* ---- codecs ---- */
 
@@ -235,11 +236,12 @@ typedef struct gx_import_options {
     /* An id that several documents have, which no run can tell apart: import them all; false: fail. */
     bool keep_duplicates;
     void (*warn)(void *user, const char *text); /* what is imported although it is odd. May be NULL */
+    const char *ngrams;                         /* as in gx_builder_options */
 } gx_import_options;
 #define GX_IMPORT_OPTIONS                                                                                              \
     {                                                                                                                  \
         sizeof(gx_import_options), false, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL,     \
-            NULL, NULL, 0, false, NULL, NULL, false, NULL                                                              \
+            NULL, NULL, 0, false, NULL, NULL, false, NULL, NULL                                                        \
     }
 GX_API void gx_import_options_init(gx_import_options *o, size_t size);
 

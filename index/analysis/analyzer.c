@@ -14,12 +14,15 @@
 #include "engine/thread_number.h"
 #include "index/analysis/fold.h"
 #include "index/analysis/language.h"
+#include "index/analysis/light.h"
 #include "index/analysis/porter.h"
 #include "index/analysis/stemmer_print.h"
 #include "index/analysis/stop_words.h"
+#include "index/analysis/subtokens.h"
 #include "index/analysis/tokenizer.h"
 
 #define MAX_TOKEN_BYTES 255u
+#define NGRAMS "ngrams:" /* begins the rule of n-grams */
 #define POOL_SIZE 64u
 #define POOL_LOOKS 8u /* places at which a thread looks that has none of its own, or whose own is taken */
 
@@ -29,11 +32,19 @@ typedef struct pool_slot {
     alignas(64) _Atomic(gx_analysis *) idle;
 } pool_slot;
 
+/* How tokens are divided further: subtokens.h */
+typedef enum division { DIVIDE_NOT, DIVIDE_SCRIPTS, DIVIDE_IDENTIFIERS } division;
+
 struct gx_analyzer {
     gx_tokenizer_mode mode;
     bool lowercase, possessive, fold;
     uint32_t max_token_bytes;
-    bool emoji;           /* those below U+1F000 are words, too */
+    bool emoji; /* those below U+1F000 are words, too */
+    bool light; /* light.h */
+    division division;
+    bool dictionary; /* with DIVIDE_SCRIPTS: a dictionary finds words */
+    char icu[16];    /* its version when the terms were made; "": not recorded */
+    gx_grams grams;
     gx_language language; /* whose rules hold, or GX_LANGUAGE_ANY */
     char *stemmer;        /* "none", "porter", or Snowball's name */
     uint64_t print;       /* of the stemmer that the terms of an index were made with; 0: not recorded */
@@ -49,7 +60,9 @@ struct gx_analysis {
     bool folded;                 /* the tokenizer's text is fold's; else it is as it was given */
     struct sb_stemmer *snowball; /* NULL if the stemmer is not one of Snowball's */
     bool porter;
-    bool query; /* the text is a query's */
+    bool query;                /* the text is a query's */
+    gx_dictionary *dictionary; /* NULL: none, or the analyzer asks for none */
+    gx_subtokens parts, grams;
     char *term; /* scratch; lower case takes at most three times a token's bytes */
 };
 
@@ -147,6 +160,15 @@ static gx_status choose_fold(gx_analyzer *an, const char *name, gx_error *err)
     return GX_OK;
 }
 
+/* Names of Snowball's stemmers, but for "porter", behind others. */
+static void list_languages(char *out, size_t room)
+{
+    size_t n = 0;
+    for (const char **l = sb_stemmer_list(); *l && n + 32 < room; ++l)
+        if (strcmp(*l, "porter") != 0)
+            n += (size_t)snprintf(out + n, room - n, ", %s", *l);
+}
+
 static gx_status choose_stemmer(gx_analyzer *an, const char *name, gx_error *err)
 {
     if (strcmp(name, "none") != 0 && strcmp(name, "porter") != 0) {
@@ -156,16 +178,66 @@ static gx_status choose_stemmer(gx_analyzer *an, const char *name, gx_error *err
             return gx_fail(err, GX_ENOMEM, "out of memory for the stemmer %s", name);
         if (!s) {
             char known[512] = "";
-            size_t n = 0;
-            for (const char **l = sb_stemmer_list(); *l && n < sizeof known - 32; ++l)
-                if (strcmp(*l, "porter") != 0)
-                    n += (size_t)snprintf(known + n, sizeof known - n, ", %s", *l);
+            list_languages(known, sizeof known);
             return gx_fail(err, GX_EUSAGE, "no stemmer is called \"%s\"; there are: none, porter%s", name, known);
         }
         sb_stemmer_delete(s);
     }
     an->stemmer = strdup(name);
     return an->stemmer ? GX_OK : gx_fail(err, GX_ENOMEM, "out of memory for an analyzer");
+}
+
+/* What a name stands for. */
+typedef struct preset {
+    const char *name, *stemmer, *stopwords, *fold; /* stemmer NULL: Snowball's of that name */
+    bool whitespace, english;
+    division division;
+} preset;
+
+static const preset presets[] = {
+    {"english", "porter", "lucene", "none", .english = true},
+    {"simple", "none", "none", "none", false, false, DIVIDE_NOT},
+    {"whitespace", "none", "none", "none", .whitespace = true},
+    {"multilingual", "none", "none", "unicode", .division = DIVIDE_SCRIPTS},
+    {"code", "none", "none", "none", .division = DIVIDE_IDENTIFIERS},
+};
+static const preset of_language = {NULL, NULL, "none", "none", false, false, DIVIDE_NOT};
+
+static const preset *find_preset(const char *name, gx_error *err)
+{
+    char languages[512] = "";
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; ++i)
+        if (strcmp(presets[i].name, name) == 0)
+            return &presets[i];
+    const char *const full = gx_stemmer_full_name(name);
+    for (const char **l = sb_stemmer_list(); *l; ++l)
+        if (strcmp(*l, full) == 0 && strcmp(full, "porter") != 0 && strcmp(full, "english") != 0)
+            return &of_language;
+    list_languages(languages, sizeof languages);
+    gx_fail(err, GX_EUSAGE,
+            "no analyzer is called \"%s\"; there are: english, simple, whitespace, multilingual, code, and those of "
+            "languages%s",
+            name, languages + (*languages != 0));
+    return NULL;
+}
+
+static gx_status choose_grams(gx_analyzer *an, const char *text, gx_error *err)
+{
+    if (!gx_grams_read(&an->grams, text))
+        return gx_fail(err, GX_EUSAGE,
+                       "\"%s\" are no n-grams; give a length, such as 3, or edge:2-15, of 1 to %u characters", text,
+                       GX_MAX_GRAM);
+    if (!an->grams.most)
+        return GX_OK;
+    if (strcmp(an->stemmer, "none") != 0 || an->stops.n)
+        return gx_fail(err, GX_EUSAGE,
+                       "n-grams are made of whole words: give an analyzer without a stemmer and stop words, such as "
+                       "simple");
+    if (!an->grams.edge && an->division)
+        return gx_fail(err, GX_EUSAGE,
+                       "this analyzer divides words already, and has n-grams of their edges alone; give edge:2-15, or "
+                       "the analyzer simple");
+    return GX_OK;
 }
 
 static bool is_snowball(const gx_analyzer *an)
@@ -175,11 +247,17 @@ static bool is_snowball(const gx_analyzer *an)
 
 /* Choose the rules that analyzers made today have, and those of earlier versions lack: of emoji, but for "english",
  * and of the stemmer's language. Record which stemmer and which Unicode will make the terms. */
-static gx_status choose_rules(gx_analyzer *an, bool english, gx_error *err)
+static gx_status choose_rules(gx_analyzer *an, const preset *p, gx_error *err)
 {
     if (an->mode == GX_TOKENIZER_WORDS) {
-        an->emoji = !english;
+        an->emoji = !p->english;
         an->language = gx_language_of_stemmer(an->stemmer);
+    }
+    an->division = p->division;
+    if (an->division == DIVIDE_SCRIPTS) {
+        an->light = an->fold;
+        an->dictionary = *gx_dictionary_version();
+        snprintf(an->icu, sizeof an->icu, "%s", gx_dictionary_version());
     }
     if (an->emoji || an->fold)
         snprintf(an->unicode, sizeof an->unicode, "%s", utf8proc_unicode_version());
@@ -204,27 +282,31 @@ gx_status gx_analyzer_open(gx_analyzer **out, const gx_analyzer_options *opt, gx
 {
     *out = NULL;
     const char *name = opt && opt->name ? opt->name : "english";
-    const bool english = strcmp(name, "english") == 0, whitespace = strcmp(name, "whitespace") == 0;
-    if (!english && !whitespace && strcmp(name, "simple") != 0)
-        return gx_fail(err, GX_EUSAGE, "no analyzer is called \"%s\"; there are: english, simple, whitespace", name);
+    const preset *const p = find_preset(name, err);
+    if (!p)
+        return GX_EUSAGE;
     gx_analyzer *an = new_analyzer();
     if (!an)
         return gx_fail(err, GX_ENOMEM, "out of memory for an analyzer");
-    an->mode = whitespace ? GX_TOKENIZER_SPACES : GX_TOKENIZER_WORDS;
-    an->lowercase = !whitespace;
-    an->possessive = english;
+    an->mode = p->whitespace ? GX_TOKENIZER_SPACES : GX_TOKENIZER_WORDS;
+    an->lowercase = !p->whitespace;
+    an->possessive = p->english;
     an->max_token_bytes = MAX_TOKEN_BYTES;
-    gx_status st = choose_fold(an, opt && opt->fold ? opt->fold : "none", err);
+    gx_status st = choose_fold(an, opt && opt->fold ? opt->fold : p->fold, err);
+    if (st == GX_OK && an->fold && p->division == DIVIDE_IDENTIFIERS)
+        st = gx_fail(err, GX_EUSAGE, "the analyzer code divides names at capitals, which a fold takes from them");
     if (st == GX_OK)
         st = choose_stemmer(an,
                             opt && opt->stemmer ? gx_stemmer_full_name(opt->stemmer)
-                            : english           ? "porter"
-                                                : "none",
+                            : p->stemmer        ? p->stemmer
+                                                : gx_stemmer_full_name(name),
                             err);
     if (st == GX_OK)
-        st = choose_rules(an, english, err);
+        st = choose_rules(an, p, err);
     if (st == GX_OK)
-        st = choose_stop_words(an, opt && opt->stopwords ? opt->stopwords : english ? "lucene" : "none", err);
+        st = choose_stop_words(an, opt && opt->stopwords ? opt->stopwords : p->stopwords, err);
+    if (st == GX_OK)
+        st = choose_grams(an, opt && opt->ngrams ? opt->ngrams : "none", err);
     if (st != GX_OK) {
         gx_analyzer_close(an);
         return st;
@@ -234,7 +316,28 @@ gx_status gx_analyzer_open(gx_analyzer **out, const gx_analyzer_options *opt, gx
     return GX_OK;
 }
 
-/* The rules of a description: "emoji", and a language's name. */
+/* A rule of a description that is not a language's name. false: there is none of that name. */
+static bool read_rule(gx_analyzer *an, const char *name)
+{
+    const bool words = an->mode == GX_TOKENIZER_WORDS;
+    if (strncmp(name, NGRAMS, strlen(NGRAMS)) == 0)
+        return gx_grams_read(&an->grams, name + strlen(NGRAMS)) && an->grams.most;
+    if (words && strcmp(name, "emoji") == 0)
+        an->emoji = true;
+    else if (words && strcmp(name, "scripts") == 0 && !an->division)
+        an->division = DIVIDE_SCRIPTS;
+    else if (words && strcmp(name, "identifiers") == 0 && !an->division)
+        an->division = DIVIDE_IDENTIFIERS;
+    else if (words && strcmp(name, "dictionary") == 0)
+        an->dictionary = true;
+    else if (words && strcmp(name, "light") == 0)
+        an->light = true;
+    else
+        return false;
+    return true;
+}
+
+/* The rules of a description: those of read_rule, and a language's name. */
 static gx_status read_rules(gx_analyzer *an, json_t *rules, gx_error *err)
 {
     size_t i;
@@ -245,18 +348,16 @@ static gx_status read_rules(gx_analyzer *an, json_t *rules, gx_error *err)
     {
         const char *name = json_is_string(rule) ? json_string_value(rule) : "";
         const gx_language language = gx_language_of_stemmer(name);
-        if (an->mode == GX_TOKENIZER_WORDS && strcmp(name, "emoji") == 0)
-            an->emoji = true;
-        else if (an->mode == GX_TOKENIZER_WORDS && language)
+        if (an->mode == GX_TOKENIZER_WORDS && language)
             an->language = language;
-        else
+        else if (!read_rule(an, name))
             return gx_fail(err, GX_EUSAGE, "no rule of an analyzer is called \"%.40s\"", name);
     }
     return GX_OK;
 }
 
 /* What the description says of the stemmer and of Unicode when the terms were made. */
-static gx_status read_record(gx_analyzer *an, const char *print, const char *unicode, gx_error *err)
+static gx_status read_record(gx_analyzer *an, const char *print, const char *unicode, const char *icu, gx_error *err)
 {
     char *end = NULL;
     if (print)
@@ -265,20 +366,22 @@ static gx_status read_record(gx_analyzer *an, const char *print, const char *uni
         return gx_fail(err, GX_ECORRUPT, "the analyzer's stemmer_print is not 16 hexadecimal digits");
     if (unicode)
         snprintf(an->unicode, sizeof an->unicode, "%s", unicode);
+    if (icu)
+        snprintf(an->icu, sizeof an->icu, "%s", icu);
     return GX_OK;
 }
 
 static gx_status from_json(gx_analyzer *an, json_t *root, gx_error *err)
 {
-    const char *tokenizer = NULL, *stemmer = NULL, *fold = "none", *print = NULL, *unicode = NULL;
+    const char *tokenizer = NULL, *stemmer = NULL, *fold = "none", *print = NULL, *unicode = NULL, *icu = NULL;
     int lowercase = 0, possessive = 0;
     json_int_t max_bytes = 0;
     json_t *stops = NULL, *rules = NULL;
     json_error_t why;
-    if (json_unpack_ex(root, &why, 0, "{s:s, s:b, s:b, s:I, s:o, s:s, s?s, s?o, s?s, s?s}", "tokenizer", &tokenizer,
-                       "lowercase", &lowercase, "possessive", &possessive, "max_token_bytes", &max_bytes, "stopwords",
-                       &stops, "stemmer", &stemmer, "fold", &fold, "rules", &rules, "stemmer_print", &print, "unicode",
-                       &unicode))
+    if (json_unpack_ex(root, &why, 0, "{s:s, s:b, s:b, s:I, s:o, s:s, s?s, s?o, s?s, s?s, s?s}", "tokenizer",
+                       &tokenizer, "lowercase", &lowercase, "possessive", &possessive, "max_token_bytes", &max_bytes,
+                       "stopwords", &stops, "stemmer", &stemmer, "fold", &fold, "rules", &rules, "stemmer_print",
+                       &print, "unicode", &unicode, "icu", &icu))
         return gx_fail(err, GX_ECORRUPT, "the analyzer's description is not understood: %s", why.text);
     const bool whitespace = strcmp(tokenizer, "whitespace") == 0;
     if (!whitespace && strcmp(tokenizer, "word") != 0)
@@ -296,7 +399,7 @@ static gx_status from_json(gx_analyzer *an, json_t *root, gx_error *err)
     if (st == GX_OK)
         st = read_rules(an, rules, err);
     if (st == GX_OK)
-        st = read_record(an, print, unicode, err);
+        st = read_record(an, print, unicode, icu, err);
     if (st != GX_OK)
         return st;
     size_t i;
@@ -344,25 +447,47 @@ void gx_analyzer_close(gx_analyzer *an)
     free(an);
 }
 
+static bool add_rules(const gx_analyzer *an, json_t *root)
+{
+    char grams[sizeof NGRAMS + 32] = NGRAMS;
+    gx_grams_write(&an->grams, grams + strlen(NGRAMS));
+    const struct {
+        bool holds;
+        const char *name;
+    } rules[] = {
+        {an->emoji, "emoji"},
+        {an->language, gx_language_name(an->language)},
+        {an->division == DIVIDE_SCRIPTS, "scripts"},
+        {an->division == DIVIDE_IDENTIFIERS, "identifiers"},
+        {an->dictionary, "dictionary"},
+        {an->light, "light"},
+        {an->grams.most, grams},
+    };
+    json_t *list = json_array();
+    bool ok = list;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; ++i)
+        if (rules[i].holds)
+            ok = json_array_append_new(list, json_string(rules[i].name)) == 0 && ok;
+    if (json_array_size(list))
+        ok = json_object_set(root, "rules", list) == 0 && ok;
+    json_decref(list);
+    return ok;
+}
+
 /* Add the members that descriptions do not always have. With `record` false, those are left out that say nothing of
  * what analysis does. */
 static bool add_optional(const gx_analyzer *an, bool record, json_t *root)
 {
     char print[24];
     bool ok = !an->fold || json_object_set_new(root, "fold", json_string("unicode")) == 0;
-    if (an->emoji || an->language) {
-        json_t *rules = json_array();
-        if (an->emoji)
-            ok = json_array_append_new(rules, json_string("emoji")) == 0 && ok;
-        if (an->language)
-            ok = json_array_append_new(rules, json_string(gx_language_name(an->language))) == 0 && ok;
-        ok = json_object_set_new(root, "rules", rules) == 0 && ok;
-    }
+    ok = add_rules(an, root) && ok;
     snprintf(print, sizeof print, "%016llx", (unsigned long long)an->print);
     if (record && an->print)
         ok = json_object_set_new(root, "stemmer_print", json_string(print)) == 0 && ok;
     if (record && *an->unicode)
         ok = json_object_set_new(root, "unicode", json_string(an->unicode)) == 0 && ok;
+    if (record && *an->icu)
+        ok = json_object_set_new(root, "icu", json_string(an->icu)) == 0 && ok;
     return ok;
 }
 
@@ -418,6 +543,20 @@ gx_analysis_change gx_analyzer_change(const gx_analyzer *an, gx_error *what)
                 an->stemmer);
         return GX_ANALYSIS_STEMMER;
     }
+    if (an->dictionary && !*gx_dictionary_version()) {
+        gx_fail(what, GX_EUSAGE,
+                "its words of Thai, Lao, Khmer and Burmese were found by the dictionary of ICU %s, which this program "
+                "lacks: they are not found; ask with a build that has ICU",
+                an->icu);
+        return GX_ANALYSIS_DICTIONARY;
+    }
+    if (an->dictionary && *an->icu && strcmp(an->icu, gx_dictionary_version()) != 0) {
+        gx_fail(what, GX_EUSAGE,
+                "its words of Thai, Lao, Khmer and Burmese were found by ICU %s, and this program has %s: some may not "
+                "be found",
+                an->icu, gx_dictionary_version());
+        return GX_ANALYSIS_UNICODE;
+    }
     if (*an->unicode && strcmp(an->unicode, utf8proc_unicode_version()) != 0) {
         gx_fail(what, GX_EUSAGE,
                 "its terms were made with Unicode %s, and this program has %s: words with characters that are new in "
@@ -444,6 +583,8 @@ gx_status gx_analysis_open(gx_analysis **out, const gx_analyzer *an, gx_error *e
         goto fail;
     if (!(a->term = malloc(3 * (size_t)an->max_token_bytes + 4)))
         goto fail;
+    if (an->dictionary && *gx_dictionary_version() && !(a->dictionary = gx_dictionary_open()))
+        goto fail;
     *out = a;
     return GX_OK;
 fail:
@@ -457,6 +598,9 @@ void gx_analysis_close(gx_analysis *a)
         return;
     gx_tokenizer_free(&a->tokenizer);
     gx_fold_free(&a->fold);
+    gx_dictionary_close(a->dictionary);
+    gx_subtokens_free(&a->parts);
+    gx_subtokens_free(&a->grams);
     if (a->snowball)
         sb_stemmer_delete(a->snowball);
     free(a->term);
@@ -495,20 +639,54 @@ static size_t fold_buffer(gx_analysis *a, size_t len)
     return a->fold.n;
 }
 
+static void lower_ascii(char *p, size_t len)
+{
+    for (size_t i = 0; i < len; ++i)
+        p[i] |= (char)((unsigned char)(p[i] - 'A') < 26 ? 0x20 : 0);
+}
+
+/* Divide the tokens of bytes[len] further, as the analyzer says. */
+static gx_status divide(gx_analysis *a, size_t len, gx_tokens *t)
+{
+    const gx_analyzer *an = a->an;
+    const uint32_t most = an->max_token_bytes;
+    gx_subtokens *s = &a->parts;
+    bool ok = true;
+    if (an->division == DIVIDE_SCRIPTS && a->tokenizer.high) {
+        ok = gx_divide_scripts(s, a->dictionary, t->bytes, t->ranges, t->n, a->query);
+    } else if (an->division == DIVIDE_IDENTIFIERS) {
+        ok = gx_divide_identifiers(s, t->bytes, t->ranges, t->n, most);
+        if (an->language != GX_LANGUAGE_TURKISH)
+            lower_ascii(a->tokenizer.bytes, len);
+    } else {
+        s = NULL;
+    }
+    if (s && ok)
+        t->ranges = s->ranges, t->positions = s->positions, t->n = s->n, t->n_positions = s->n_positions;
+    if (!ok || !an->grams.most)
+        return ok ? GX_OK : GX_ENOMEM;
+    s = &a->grams;
+    if (!gx_divide_grams(s, &an->grams, t->bytes, t->ranges, t->positions, t->n, most, a->query))
+        return GX_ENOMEM;
+    t->ranges = s->ranges, t->positions = s->positions, t->n = s->n, t->n_positions = s->n_positions;
+    return GX_OK;
+}
+
 gx_status gx_analysis_tokenize(gx_analysis *a, size_t len, gx_tokens *out)
 {
     gx_tokenizer *s = &a->tokenizer;
     const uint64_t replaced = s->replaced;
     if (a->an->fold && (len = fold_buffer(a, len)) == SIZE_MAX)
         return GX_ENOMEM;
-    /* Turkish has two letters I, which gx_analysis_term tells apart */
-    const bool lower = (a->an->lowercase || a->an->fold) && a->an->language != GX_LANGUAGE_TURKISH;
+    /* Turkish has two letters I, which gx_analysis_term tells apart, and names are divided at capitals */
+    const bool lower = (a->an->lowercase || a->an->fold) && a->an->language != GX_LANGUAGE_TURKISH &&
+                       a->an->division != DIVIDE_IDENTIFIERS;
     if (!gx_tokenize(s, a->an->mode, lower, len))
         return GX_ENOMEM;
     *out = (gx_tokens){s->bytes, s->tokens, s->n, (uint32_t)(s->replaced - replaced), NULL, s->n};
     if (a->folded)
         out->replaced += a->fold.replaced;
-    return GX_OK;
+    return a->an->division || a->an->grams.most ? divide(a, len, out) : GX_OK;
 }
 
 void gx_analysis_range(const gx_analysis *a, size_t *begin, size_t *end)
@@ -569,7 +747,7 @@ static size_t lower_token(gx_analysis *a, const char *token, size_t len)
     if (an->lowercase && !an->fold && !all_ascii(token, len)) /* the tokenizer has already lowered ASCII */
         return gx_lowercase_utf8(a->term, token, len);
     memcpy(a->term, token, len);
-    return len;
+    return an->light ? gx_light(a->term, len) : len;
 }
 
 /* Cut off what is no part of the word[n] that lower_token has made of the token. Returns its length. */

@@ -17,12 +17,16 @@
  *   "fold"             "unicode" (fold.h), or missing: text is not folded. What is folded is in
  *                      lower case, and tokens of nothing but connectors (U+203F, ...) are no terms
  *   "rules"            rules that older descriptions lack, or missing: none. "emoji": emoji below U+1F000 are words
- *                      (emoji.h), which "english" leaves out; "french", "italian", "catalan", "turkish": language.h
+ *                      (emoji.h), which "english" leaves out; "french", "german", ...: language.h; "scripts",
+ *                      "identifiers", "ngrams:3", "ngrams:edge:2-15": subtokens.h; "dictionary": with "scripts", words
+ *                      of Thai, Lao, Khmer, Burmese by a dictionary (dictionary.h); "light": light.h
  *   "stemmer_print"    16 hexadecimal digits: the fingerprint of the Snowball stemmer that made the terms
  *                      (stemmer_print.h), or missing: it is not known
  *   "unicode"          Unicode's version when the terms were made, where a fold or the rule "emoji" depends on it
+ *   "icu"              ICU's version when the terms were made, where the rule "dictionary" depends on it
  *
- * A program that does not know the last three ignores them: it answers, but lacks the rules.
+ * A program refuses a rule that it does not know; one older than "rules" ignores it and what stands below it here: it
+ * answers, but lacks the rules.
  */
 #ifndef GX_INDEX_ANALYSIS_ANALYZER_H
 #define GX_INDEX_ANALYSIS_ANALYZER_H
@@ -34,11 +38,13 @@ typedef struct gx_analyzer gx_analyzer; /* does not change once open; several th
 
 typedef struct gx_analyzer_options {
     /* "english" (default: word, lower case, possessive, Lucene's 33 stop words, porter), "simple"
-     * (word, lower case) or "whitespace" */
+     * (word, lower case), "whitespace", "multilingual" (as simple, folded, with the rules scripts, dictionary and
+     * light), "code" (as simple, with the rule identifiers), or a language (as simple, with Snowball's stemmer) */
     const char *name;
     const char *stemmer;   /* "none", "porter", "english" (Porter2), any of Snowball's; NULL: that of name */
     const char *stopwords; /* "none", "lucene", or a file with one word a line; NULL: those of name */
-    const char *fold;      /* "none" or "unicode"; NULL: "none" */
+    const char *fold;      /* "none" or "unicode"; NULL: that of name, "unicode" of multilingual, else "none" */
+    const char *ngrams;    /* "none" (NULL), "edge:2-15" or "3" (subtokens.h); neither stemmer nor stop words then */
 } gx_analyzer_options;
 
 /* Open an analyzer. opt NULL: "english". GX_EUSAGE (an unknown name), GX_ENOTFOUND or GX_EIO (the

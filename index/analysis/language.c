@@ -6,7 +6,7 @@
 
 #include "index/analysis/stemmer_print.h"
 
-static const char *const names[] = {NULL, "french", "italian", "catalan", "turkish"};
+static const char *const names[] = {NULL, "french", "italian", "catalan", "turkish", "irish", "german"};
 
 gx_language gx_language_of_stemmer(const char *stemmer)
 {
@@ -46,8 +46,10 @@ static bool is_elided(gx_language language, const char *p, size_t n)
                                           "pell", "gl", "agl", "dagl", "degl", "negl", "sugl", "un",
                                           "m",    "t",  "s",   "v",    "d",    NULL};
     static const char *const catalan[] = {"d", "l", "m", "n", "s", "t", NULL};
+    static const char *const irish[] = {"d", "m", "b", NULL};
     const char *const *list = language == GX_LANGUAGE_FRENCH    ? french
                               : language == GX_LANGUAGE_ITALIAN ? italian
+                              : language == GX_LANGUAGE_IRISH   ? irish
                                                                 : catalan;
     for (; *list; ++list)
         if (strlen(*list) == n && memcmp(*list, p, n) == 0)
@@ -55,8 +57,43 @@ static bool is_elided(gx_language language, const char *p, size_t n)
     return false;
 }
 
+/* Lucene's GermanNormalizationFilter: umlauts are their vowels, and so are ae and oe, and ue but behind a vowel or q;
+ * sharp s is ss. */
+static size_t write_german(char *word, size_t len)
+{
+    enum { ORDINARY, NO_UMLAUT /* u does not begin ue */, VOWEL /* e makes an umlaut of it */ } state = ORDINARY;
+    size_t n = 0;
+    for (size_t i = 0; i < len; ++i) {
+        const unsigned char c = (unsigned char)word[i], next = i + 1 < len ? (unsigned char)word[i + 1] : 0;
+        const char plain = c != 0xC3 ? 0 : next == 0xA4 ? 'a' : next == 0xB6 ? 'o' : next == 0xBC ? 'u' : 0;
+        if (plain) {
+            word[n++] = plain;
+            ++i;
+            state = NO_UMLAUT;
+        } else if (c == 0xC3 && next == 0x9F) { /* sharp s */
+            word[n++] = 's';
+            word[n++] = 's';
+            ++i;
+            state = ORDINARY;
+        } else if (c == 'e') {
+            if (state != VOWEL)
+                word[n++] = 'e';
+            state = NO_UMLAUT;
+        } else {
+            word[n++] = (char)c;
+            state = c == 'a' || c == 'o'               ? VOWEL
+                    : c == 'u'                         ? (state == ORDINARY ? VOWEL : NO_UMLAUT)
+                    : c == 'i' || c == 'q' || c == 'y' ? NO_UMLAUT
+                                                       : ORDINARY;
+        }
+    }
+    return n;
+}
+
 size_t gx_language_cut(gx_language language, char *word, size_t len)
 {
+    if (language == GX_LANGUAGE_GERMAN)
+        return write_german(word, len);
     for (size_t i = 0; i < len; ++i) {
         const size_t n = apostrophe(word + i, len - i);
         if (!n)

@@ -8,6 +8,7 @@
 #endif
 
 #include "index/analysis/emoji.h"
+#include "index/analysis/scripts.h"
 
 char *gx_tokenizer_buffer(gx_tokenizer *s, size_t len)
 {
@@ -278,38 +279,6 @@ typedef enum word_break {
     EXTEND
 } word_break;
 
-static bool within(utf8proc_int32_t c, utf8proc_int32_t first, utf8proc_int32_t last)
-{
-    return c >= first && c <= last;
-}
-
-static bool is_han(utf8proc_int32_t c)
-{
-    return within(c, 0x4E00, 0x9FFF) || within(c, 0x3400, 0x4DBF) || within(c, 0x20000, 0x3134F) ||
-           within(c, 0xF900, 0xFAD9) || within(c, 0x2E80, 0x2FD5) || c == 0x3005 || c == 0x3007 ||
-           within(c, 0x3021, 0x3029) || within(c, 0x3038, 0x303B);
-}
-
-static bool is_hiragana(utf8proc_int32_t c)
-{
-    return within(c, 0x3041, 0x3096) || within(c, 0x309D, 0x309F) || within(c, 0x1B001, 0x1B11E);
-}
-
-static bool is_katakana(utf8proc_int32_t c)
-{
-    return within(c, 0x30A0, 0x30FA) || within(c, 0x30FC, 0x30FF) || within(c, 0x3031, 0x3035) ||
-           within(c, 0x309B, 0x309C) || within(c, 0x31F0, 0x31FF) || within(c, 0x32D0, 0x32FE) ||
-           within(c, 0x3300, 0x3357) || within(c, 0xFF66, 0xFF9D) || c == 0x1B000;
-}
-
-/* Thai, Lao, Myanmar, Khmer, Tai Le, New Tai Lue, Tai Tham, Tai Viet */
-static bool is_south_east_asian(utf8proc_int32_t c)
-{
-    return within(c, 0x0E01, 0x0EDF) || within(c, 0x1000, 0x109F) || within(c, 0x1780, 0x17DD) ||
-           within(c, 0x1950, 0x19DF) || within(c, 0x1A20, 0x1AAD) || within(c, 0xA9E0, 0xA9FF) ||
-           within(c, 0xAA60, 0xAADF);
-}
-
 static word_break listed_break_class(utf8proc_int32_t c)
 {
     switch (c) {
@@ -375,9 +344,9 @@ static word_break break_class(utf8proc_int32_t c)
     const word_break named = listed_break_class(c);
     if (named != OTHER)
         return named;
-    if (is_han(c) || is_hiragana(c))
+    if (gx_is_han(c) || gx_is_hiragana(c))
         return IDEOGRAPHIC;
-    if (is_katakana(c))
+    if (gx_is_katakana(c))
         return KATAKANA;
     switch (utf8proc_category(c)) {
     case UTF8PROC_CATEGORY_LU:
@@ -386,9 +355,9 @@ static word_break break_class(utf8proc_int32_t c)
     case UTF8PROC_CATEGORY_LM:
     case UTF8PROC_CATEGORY_LO:
     case UTF8PROC_CATEGORY_NL:
-        if (is_south_east_asian(c))
+        if (gx_is_south_east_asian(c))
             return COMPLEX_CONTEXT;
-        return within(c, 0x05D0, 0x05F2) || within(c, 0xFB1D, 0xFB4F) ? HEBREW : LETTER;
+        return gx_code_within(c, 0x05D0, 0x05F2) || gx_code_within(c, 0xFB1D, 0xFB4F) ? HEBREW : LETTER;
     case UTF8PROC_CATEGORY_ND:
         return NUMBER;
     case UTF8PROC_CATEGORY_PC:
@@ -396,17 +365,17 @@ static word_break break_class(utf8proc_int32_t c)
     case UTF8PROC_CATEGORY_MN:
     case UTF8PROC_CATEGORY_MC:
     case UTF8PROC_CATEGORY_ME:
-        return is_south_east_asian(c) ? COMPLEX_CONTEXT : EXTEND;
+        return gx_is_south_east_asian(c) ? COMPLEX_CONTEXT : EXTEND;
     case UTF8PROC_CATEGORY_CF:
         return c == 0x200B ? OTHER : EXTEND;
     case UTF8PROC_CATEGORY_SO:
-        if (within(c, 0x24B6, 0x24E9)) /* circled letters */
+        if (gx_code_within(c, 0x24B6, 0x24E9)) /* circled letters */
             return LETTER;
         return c >= 0x1F000 ? IDEOGRAPHIC : OTHER;
     case UTF8PROC_CATEGORY_SK:
-        if (within(c, 0x1F3FB, 0x1F3FF)) /* skin tones */
+        if (gx_code_within(c, 0x1F3FB, 0x1F3FF)) /* skin tones */
             return EXTEND;
-        return within(c, 0x02C2, 0x02FF) && !within(c, 0x02D8, 0x02DD) ? LETTER : OTHER;
+        return gx_code_within(c, 0x02C2, 0x02FF) && !gx_code_within(c, 0x02D8, 0x02DD) ? LETTER : OTHER;
     default:
         return OTHER;
     }
@@ -608,6 +577,7 @@ static inline __attribute__((always_inline)) bool tokenize_masks(gx_tokenizer *s
         high |= m.high;
     }
     s->n = (uint32_t)(out - first) / 2;
+    s->high = high != 0;
     return high ? tokenize_non_ascii_runs(s) : true;
 }
 

@@ -43,6 +43,7 @@ typedef struct gx_tokenizer {
     gx_token *tokens; /* [n] */
     uint32_t n, max_tokens;
     bool emoji;        /* set by the caller */
+    bool high;         /* the text of the last call has bytes >= 0x80 */
     uint64_t replaced; /* bytes that were not UTF-8, over all calls of gx_tokenize */
     gx_token *runs;    /* [max_runs] scratch */
     uint32_t max_runs;

@@ -55,7 +55,7 @@ static gx_status fill_with_nothing(gx_new_folder *to, const void *user, gx_error
 
 static gx_status compare_analysis(const gx_index *ix, const gx_builder_options *o, gx_error *err)
 {
-    const gx_analyzer_options how = {o->analyzer, o->stemmer, o->stopwords, o->fold};
+    const gx_analyzer_options how = {o->analyzer, o->stemmer, o->stopwords, o->fold, o->ngrams};
     gx_analyzer *an = NULL;
     gx_status st = gx_analyzer_open(&an, &how, err);
     char *there = gx_analyzer_json(ix->analyzer), *asked = an ? gx_analyzer_json(an) : NULL;
@@ -63,7 +63,8 @@ static gx_status compare_analysis(const gx_index *ix, const gx_builder_options *
         st = gx_fail(err, GX_ENOMEM, "out of memory");
     if (st == GX_OK && strcmp(there, asked) != 0)
         st = gx_fail(err, GX_EUSAGE,
-                     "%s makes terms of text in another way: another analyzer, stemmer, stop words or fold", ix->path);
+                     "%s makes terms of text in another way: another analyzer, stemmer, stop words, fold or n-grams",
+                     ix->path);
     free(there);
     free(asked);
     gx_analyzer_close(an);

@@ -16,14 +16,15 @@ gx_status gx_import_setup_open(gx_import_setup *out, const gx_import_options *op
         st = gx_codec_find_pair(&out->writer.docids, &out->writer.tfs, o->docid_codec, o->tf_codec, err);
     if (st != GX_OK)
         return st;
-    if (!o->analyzer && (o->stemmer || o->stopwords || o->fold))
+    if (!o->analyzer && (o->stemmer || o->stopwords || o->fold || o->ngrams))
         return gx_fail(err, GX_EUSAGE, "gx_import_options names %s, but no analyzer that they belong to",
                        o->stemmer     ? "a stemmer"
                        : o->stopwords ? "stop words"
-                                      : "a fold");
+                       : o->fold      ? "a fold"
+                                      : "n-grams");
     out->writer.force = o->force;
     out->writer.impacts = o->impacts;
-    const gx_analyzer_options analysis = {o->analyzer, o->stemmer, o->stopwords, o->fold};
+    const gx_analyzer_options analysis = {o->analyzer, o->stemmer, o->stopwords, o->fold, o->ngrams};
     if (o->analyzer)
         st = gx_analyzer_open(&out->analyzer, &analysis, err);
     if (st == GX_OK && o->attributes_file)

@@ -20,7 +20,12 @@
 /* A copy of the analyzer, which the caller may close before it closes the copy. */
 static gx_status copy_analyzer(gx_builder *b, const gx_analyzer *like, gx_error *err)
 {
-    if (gx_analyzer_change(like, err) == GX_ANALYSIS_STEMMER)
+    const gx_analysis_change change = gx_analyzer_change(like, err);
+    if (change == GX_ANALYSIS_DICTIONARY)
+        return gx_fail(err, GX_EUSAGE,
+                       "documents cannot be added: words of the index were found by a dictionary that this program "
+                       "lacks; use a build that has ICU");
+    if (change == GX_ANALYSIS_STEMMER)
         return gx_fail(err, GX_EUSAGE,
                        "documents cannot be added: the terms of the index were made by another version of the stemmer "
                        "than this program has; build it anew");
@@ -42,7 +47,7 @@ static gx_status open_parts(gx_builder *b, const gx_analyzer *like, const gx_pla
     w.list_units = w.impacts && b->opt.list_units;
     gx_status st = gx_codec_find_pair(&w.docids, &w.tfs, b->opt.docid_codec, b->opt.tf_codec, err);
     const char *analyzer = b->opt.analyzer ? b->opt.analyzer : w.impacts ? "whitespace" : NULL;
-    const gx_analyzer_options an = {analyzer, b->opt.stemmer, b->opt.stopwords, b->opt.fold};
+    const gx_analyzer_options an = {analyzer, b->opt.stemmer, b->opt.stopwords, b->opt.fold, b->opt.ngrams};
     if (st == GX_OK)
         st = like ? copy_analyzer(b, like, err) : gx_analyzer_open(&b->analyzer, &an, err);
     if (st == GX_OK && (!gx_external_ids_open(&b->ids) || (w.impacts && !gx_vector_check_open(&b->check))))

@@ -64,9 +64,10 @@ static gx_status same_analysis(const gx_index *a, const gx_index *b, gx_error *e
         return gx_fail(err, GX_EUSAGE, "the terms of %s were made by another version of the stemmer than those of %s",
                        b->path, a->path);
     if (how != GX_ANALYZERS_SAME)
-        return gx_fail(err, GX_EUSAGE,
-                       "%s makes terms of text in another way than %s: another analyzer, stemmer, stop words or fold",
-                       b->path, a->path);
+        return gx_fail(
+            err, GX_EUSAGE,
+            "%s makes terms of text in another way than %s: another analyzer, stemmer, stop words, fold or n-grams",
+            b->path, a->path);
     return GX_OK;
 }
 

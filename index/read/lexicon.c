@@ -178,9 +178,10 @@ gx_analysis_change gx_index_analysis_change(const gx_index *ix, gx_error *what)
 }
 
 gx_status gx_analyze_text(const char *analyzer, const char *stemmer, const char *stopwords, const char *fold,
-                          const char *text, size_t len, gx_text_term **out, size_t *n, gx_error *err)
+                          const char *ngrams, const char *text, size_t len, gx_text_term **out, size_t *n,
+                          gx_error *err)
 {
-    const gx_analyzer_options options = {analyzer, stemmer, stopwords, fold};
+    const gx_analyzer_options options = {analyzer, stemmer, stopwords, fold, ngrams};
     gx_analyzer *an;
     *out = NULL;
     gx_status st = gx_analyzer_open(&an, &options, err);

@@ -171,3 +171,138 @@ pairs_agree() {
     [[ $stderr != *Unicode* ]]
     unset LD_PRELOAD GX_TEST_UNICODE
 }
+
+# The terms with their positions: "0東 0東京 1京"
+placed() {
+    local text=$1
+    shift
+    "$GPUIDX" analyze "$@" -f json "$text" |
+        python3 -c '
+import json, sys
+print(" ".join("%d%s" % (t["position"], t["term"]) for t in json.load(sys.stdin)["terms"]))'
+}
+
+ids() { "$GPUIDX" query -q "$@" -f tsv -k 100 | cut -f2 | sort | paste -sd' '; }
+
+@test "multilingual makes bigrams of Han, kana and Hangul, and leaves other words whole" {
+    is "$(placed '東京タワーへ a漢b' --analyzer=multilingual)" \
+        '0東 0東京 1京 1京タ 2タ 2タワ 3ワ 3ワー 4ー 4ーへ 5へ 6a 7漢 8b'
+    is "$(placed '한국어abc 2026년' --analyzer=multilingual)" '0한 0한국 1국 1국어 2어 3abc 42026 5년'
+    is "$(terms 'ｶﾞｷﾞ ＡＢＣ' --analyzer=multilingual)" 'ガ ガギ ギ abc'
+    is "$(terms '東、京 東 京' --analyzer=multilingual)" '東 京 東 京'
+    is "$(terms 'Größe 🇩🇪🇫🇷👍🏽x ⚽' --analyzer=multilingual)" 'grosse 🇩🇪 🇫🇷 👍🏽 x ⚽'
+    is "$(terms 'Größe' --analyzer=multilingual --fold=none)" 'größe'
+    is "$(terms 'علىٰ كتاب کتاب مدرسة ٢٠٢٦ צה״ל क़लम' --analyzer=multilingual)" 'علي كتاب كتاب مدرسه 2026 צה"ל कलम'
+}
+
+@test "Thai, Lao, Khmer and Burmese are words of the dictionary, or bigrams" {
+    printf '{"id": "d1", "text": "ภาษาไทยเป็นภาษา"}\n' >thai.jsonl
+    "$GPUIDX" build -q --analyzer=multilingual thai.jsonl -o t.gx
+    if "$GPUIDX" info t.gx | grep -q 'dictionary.*ICU'; then
+        is "$(terms 'ภาษาไทยเป็นภาษา' --analyzer=multilingual)" 'ภาษา ไทย เป็น ภาษา'
+        [ "$(terms 'မြန်မာဘာသာ' --analyzer=multilingual | wc -w)" -lt 5 ]
+    else
+        is "$(terms 'ไทย' --analyzer=multilingual)" 'ไ ไท ท ทย ย'
+    fi
+    is "$(ids t.gx ไทย)" d1
+    "$GPUIDX" export -q t.gx -o t.ciff # which names the rules
+    "$GPUIDX" import -q t.ciff -o again.gx
+    is "$(ids again.gx ไทย)" d1
+}
+
+@test "queries of Han, kana and Hangul find words and single characters" {
+    printf '%s\n' '{"id": "d1", "text": "東京都に住む"}' '{"id": "d2", "text": "京都の東"}' '{"id": "d3", "text": "東 京"}' \
+        '{"id": "d4", "text": "한국어를 배우다 2026년"}' '{"id": "d5", "text": "ภาษาไทย English 中"}' >c.jsonl
+    "$GPUIDX" build -q --analyzer=multilingual --store=text c.jsonl -o c.gx
+    is "$(ids c.gx 東京)" 'd1'
+    is "$(ids c.gx 京都 --op=and)" 'd1 d2'
+    is "$(ids c.gx 東京都 --op=and)" 'd1'
+    is "$(ids c.gx 東)" 'd1 d2 d3'
+    is "$(ids c.gx '東 京' --op=and)" 'd1 d2 d3'
+    is "$(ids c.gx 한국 --op=and)" d4
+    is "$(ids c.gx 국어 --op=and)" d4
+    is "$(ids c.gx 2026)" d4
+    is "$(ids c.gx '中 english' --op=and)" d5
+    is "$(ids c.gx '+東京 -京都' --syntax=boolean)" ''
+    is "$(ids c.gx '京都 NOT 東京' --syntax=boolean)" d2
+    is "$(terms 東京都 -i c.gx --query)" '東京 京都'
+    is "$(terms 東 -i c.gx --query)" '東'
+    ask query -q c.gx 東京都 -f jsonl --op=and
+    exits 0
+    [[ $output == *'"snippet":"東京都に住む"'* ]]
+    ask query c.gx 東京都 --op=and --color=always # both pairs are marked
+    [[ $output == *$'\e[1m東京\e[0m\e[1m都\e[0mに住む'* ]]
+    "$GPUIDX" collect -q c.gx -o col
+    printf '{"id": "d6", "text": "東京都知事"}\n' >more.jsonl
+    "$GPUIDX" add -q col more.jsonl
+    is "$(ids col 東京都 --op=and)" 'd1 d6'
+    "$GPUIDX" add -q --create new more.jsonl --analyzer=multilingual
+    is "$(ids new 知事)" d6
+    ask add -q --create new more.jsonl --analyzer=simple
+    exits 2
+}
+
+@test "code finds names by their parts, and whole" {
+    is "$(placed 'os.getUserId x' --analyzer=code)" '0os.getuserid 0os 1getuserid 1get 2user 3id 4x'
+    is "$(terms 'HTTPServer2 x86_64 __init__ _ foo-bar a->b std::vector it'"'"'s' --analyzer=code)" \
+        'httpserver2 http server 2 x86_64 x 86 64 __init__ init foo-bar foo bar a b std vector it s'
+    is "$(terms 'größeMax ÄrgerÖl' --analyzer=code)" 'größemax größe max ärgeröl ärger öl'
+    ask analyze --analyzer=code --fold=unicode x
+    exits 2
+    complains 'divides names at capitals'
+    printf '%s\n' '{"id": "d1", "text": "int getUserById(int user_id);"}' '{"id": "d2", "text": "user"}' \
+        '{"id": "d3", "text": "USER_NAME"}' >code.jsonl
+    "$GPUIDX" build -q --analyzer=code --store=text code.jsonl -o code.gx
+    is "$(ids code.gx user)" 'd1 d2 d3'
+    is "$(ids code.gx getUserById --op=and)" d1
+    is "$(ids code.gx by)" d1
+    is "$(ids code.gx user_id --op=and)" d1
+    ask info code.gx
+    [[ $output == *identifiers* ]]
+}
+
+@test "n-grams find words by their beginnings, or by what stands inside" {
+    printf '%s\n' '{"id": "d1", "text": "neutrino größe"}' '{"id": "d2", "text": "Neutron n"}' >w.jsonl
+    "$GPUIDX" build -q --analyzer=simple --ngrams=edge:2-5 w.jsonl -o e.gx
+    is "$(ids e.gx neut)" 'd1 d2'
+    is "$(ids e.gx neutr)" 'd1 d2'
+    is "$(ids e.gx neutri)" 'd1 d2' # the first five count
+    is "$(ids e.gx grö)" d1
+    is "$(ids e.gx n)" d2
+    is "$(ids e.gx eut)" ''
+    "$GPUIDX" build -q --analyzer=simple --ngrams=3 w.jsonl -o g.gx
+    is "$(ids g.gx utri --op=and)" d1
+    is "$(ids g.gx öße --op=and)" d1
+    is "$(ids g.gx eut --op=and)" 'd1 d2'
+    is "$(placed 'abcd ef ghi' --analyzer=simple --ngrams=3)" '0abc 1bcd 2ef 3ghi'
+    is "$(placed 'abcd ef' --analyzer=simple --ngrams=edge:2-3)" '0ab 0abc 1ef'
+    is "$(placed 'getUser' --analyzer=code --ngrams=edge:3-4)" '0get 0getu 0get 1use 1user'
+    for bad in 0 65 3-4 edge:3 edge:3-2 edge:0-4 edge:2-65 x '' ' 3' 3x -1 99999999999999999999; do
+        ask analyze --analyzer=simple "--ngrams=$bad" x
+        exits 2
+        complains 'no n-grams'
+    done
+    ask analyze --ngrams=3 x
+    exits 2
+    complains 'without a stemmer and stop words'
+    ask analyze --analyzer=code --ngrams=3 x
+    exits 2
+    complains 'edge:2-15'
+    ask collect e.gx g.gx -o both
+    exits 2
+    complains n-grams
+}
+
+@test "a language's name is an analyzer" {
+    is "$(terms 'Müller Mueller Muller Straße STRASSE Quelle' --analyzer=german)" 'mull mull mull strass strass quell'
+    is "$(terms 'Müller Mueller' --analyzer=german --fold=unicode)" 'mull mull'
+    is "$(terms "l'avion les avions" --analyzer=french)" "$(terms "avion les avion" --analyzer=fr)"
+    is "$(terms "İstanbul'da ISPARTA" --analyzer=turkish)" 'istanbul ıspar'
+    is "$(terms "d'fhear fear" --analyzer=irish)" "$(terms 'fhear fear' --analyzer=irish)"
+    is "$(terms 'indexing' --analyzer=english)" index
+    for bad in porter latin English ''; do
+        ask analyze "--analyzer=$bad" x
+        exits 2
+        complains 'no analyzer is called'
+    done
+}

@@ -47,7 +47,7 @@ static void bash_word(FILE *out, const cli_flag *flag, char letter)
 /* Does the flag take a name, of those that put_names prints? */
 static bool has_names(const cli_flag *flag)
 {
-    return cli_choice_index("codec|tf-codec|stemmer|stopwords|measures|scorer|topic-fields", flag->name) >= 0;
+    return cli_choice_index("codec|tf-codec|analyzer|stemmer|stopwords|measures|scorer|topic-fields", flag->name) >= 0;
 }
 
 /* The values of a flag that takes a name without being a choice; for zsh, colons escaped. */
@@ -61,6 +61,11 @@ static void put_names(FILE *out, const cli_flag *flag, bool zsh)
         fputs("none", out);
         for (const char **l = sb_stemmer_list(); *l; ++l)
             fprintf(out, " %s", *l);
+    } else if (strcmp(flag->name, "analyzer") == 0) {
+        fputs("english simple whitespace multilingual code", out);
+        for (const char **l = sb_stemmer_list(); *l; ++l)
+            if (strcmp(*l, "english") != 0 && strcmp(*l, "porter") != 0)
+                fprintf(out, " %s", *l);
     } else if (strcmp(flag->name, "stopwords") == 0) {
         fputs("none lucene", out);
     } else if (strcmp(flag->name, "scorer") == 0) {

@@ -20,7 +20,7 @@ static inline void lookup_tell_analysis(const gx_index *ix, const char *path)
 {
     gx_error what;
     const gx_analysis_change change = gx_index_analysis_change(ix, &what);
-    if (change == GX_ANALYSIS_STEMMER)
+    if (change == GX_ANALYSIS_STEMMER || change == GX_ANALYSIS_DICTIONARY)
         cli_warn("%s: %s", path, what.text);
     else if (change == GX_ANALYSIS_UNICODE)
         cli_note("%s: %s", path, what.text);

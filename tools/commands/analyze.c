@@ -14,9 +14,11 @@ static int put_terms(const cli_args *a, const gx_index *ix, const char *text, si
     gx_error err = {0};
     gx_text_term *terms;
     size_t n;
-    const gx_status st = ix ? gx_index_analyze(ix, text, len, &terms, &n, &err)
+    gx_status (*const of_index)(const gx_index *, const char *, size_t, gx_text_term **, size_t *, gx_error *) =
+        cli_switch(a, "query") ? gx_index_analyze_query : gx_index_analyze;
+    const gx_status st = ix ? of_index(ix, text, len, &terms, &n, &err)
                             : gx_analyze_text(cli_text(a, "analyzer"), cli_text(a, "stemmer"), cli_text(a, "stopwords"),
-                                              cli_text(a, "fold"), text, len, &terms, &n, &err);
+                                              cli_text(a, "fold"), cli_text(a, "ngrams"), text, len, &terms, &n, &err);
     if (st)
         return cli_fail_error(&err);
     if (lookup_json(a))
@@ -68,10 +70,12 @@ static int run(const cli_args *a)
     char *text = NULL;
     size_t len = 0;
     const char *path = cli_text(a, "index");
-    if (path &&
-        (cli_given(a, "analyzer") || cli_given(a, "stemmer") || cli_given(a, "stopwords") || cli_given(a, "fold")))
-        return cli_usage(a,
-                         "--index has an analyzer of its own; leave out --analyzer, --stemmer, --stopwords and --fold");
+    if (path && (cli_given(a, "analyzer") || cli_given(a, "stemmer") || cli_given(a, "stopwords") ||
+                 cli_given(a, "fold") || cli_given(a, "ngrams")))
+        return cli_usage(a, "--index has an analyzer of its own; leave out --analyzer, --stemmer, --stopwords, --fold "
+                            "and --ngrams");
+    if (!path && cli_switch(a, "query"))
+        return cli_usage(a, "--query: of which --index?");
     int code = path ? lookup_open(&ix, path) : 0;
     if (code == 0 && (a->argc == 0 || (a->argc == 1 && strcmp(a->argv[0], "-") == 0)))
         code = read_all(&text, &len);
@@ -96,14 +100,18 @@ static const cli_flag flags[] = {
     {"index", 'i', CLI_TEXT, "INDEX", NULL,
      "make terms as this index does for its documents and queries, instead of with the flags below. Use it to see why "
      "a query finds nothing, or too much"},
-    {"analyzer", 0, CLI_CHOICE, "english|simple|whitespace", "english",
-     "how terms are made, without an index. `english`: words in lower case, without the possessive 's and without stop "
-     "words, cut to their stems; emoji below U+1F000, such as U+2B50, are no words; `simple`: words in lower case, and "
-     "emoji; `whitespace`: what stands between white space, unchanged"},
+    {"query", 0, CLI_SWITCH, NULL, NULL,
+     "with `--index`, make the terms of a query, which lack those that stand in documents for shorter queries alone, "
+     "such as the single characters of a row of Han"},
+    {"analyzer", 0, CLI_TEXT, "NAME", "english",
+     "how terms are made, without an index: `english`, `simple`, `whitespace`, `multilingual`, `code`, or a language, "
+     "such as `german`. `gpuidx help build` has what they do"},
     CLI_WORD_FLAGS,
-    {"fold", 0, CLI_CHOICE, "none|unicode", "none",
+    {"fold", 0, CLI_CHOICE, "none|unicode", NULL,
      "`unicode`: first make one spelling of those that Unicode has for a word: without accents, ligatures, full-width "
-     "characters and soft hyphens. `gpuidx help build` has all of it"},
+     "characters and soft hyphens; without it the analyzer's own. `gpuidx help build` has all of it"},
+    {"ngrams", 0, CLI_TEXT, "LENGTHS", NULL,
+     "divide words into n-grams of characters: `3`, or their beginnings: `edge:2-15`. `gpuidx help build` has more"},
     LOOKUP_FORMAT_FLAG,
     {NULL},
 };

@@ -216,6 +216,7 @@ static int open_all(build *b)
     out.stemmer = cli_text(a, "stemmer");
     out.stopwords = cli_text(a, "stopwords");
     out.fold = cli_text(a, "fold");
+    out.ngrams = cli_text(a, "ngrams");
     out.store_titles = cli_choice(a, "store") >= 1;
     out.store_text = cli_choice(a, "store") == 2;
     out.positions = cli_switch(a, "positions");
@@ -365,20 +366,28 @@ static const cli_flag flags[] = {
     {"encoding", 0, CLI_CHOICE, "utf-8|latin1", "utf-8",
      "how the corpus writes its characters; give `latin1` for old Western European text. Of HTML and WARC, `utf-8` is "
      "what is assumed where neither the server nor the page names a character set"},
-    {"analyzer", 0, CLI_CHOICE, "english|simple|whitespace", "english",
+    {"analyzer", 0, CLI_TEXT, "NAME", "english",
      "how text becomes terms; the index keeps it, and its queries are analysed alike. `english`: words in lower case, "
      "Porter's stemmer, without Lucene's 33 stop words; best for English text. It keeps emoji from U+1F000 on and "
      "drops those below, such as U+2B50. `simple`: words in lower case, all of them and all emoji, unstemmed; for "
-     "other "
-     "languages or exact words. `whitespace`: what stands between white space, as it is; "
-     "for text that is analysed already"},
+     "other languages or exact words. `whitespace`: what stands between white space, as it is; for text that is "
+     "analysed already. `multilingual`: text of any scripts, folded, unstemmed; see Analyzers. `code`: programs; names "
+     "are found by their parts; see Analyzers. The name of a language, such as `french`: as `simple`, with that "
+     "language's stemmer and rules"},
     CLI_WORD_FLAGS,
-    {"fold", 0, CLI_CHOICE, "none|unicode", "none",
+    {"fold", 0, CLI_CHOICE, "none|unicode", NULL,
      "`unicode`: one term for what is written in several ways: composed and decomposed characters, ligatures, full and "
      "half width and other compatibility forms (NFKC), capitals (Unicode's full case folding), letters with and "
      "without accents, soft hyphens and zero-width joiners, apostrophes. Queries are folded, too. Vowel signs, the "
      "voicing of kana and letters such as o with stroke stay. A stemmer sees words without accents. `none`: only what "
-     "the analyzer does; then U+202F, U+203F, U+2040 and U+FF3F are terms where they stand alone"},
+     "the analyzer does; then U+202F, U+203F, U+2040 and U+FF3F are terms where they stand alone. Without this flag "
+     "`unicode` with `--analyzer=multilingual`, else `none`"},
+    {"ngrams", 0, CLI_TEXT, "LENGTHS", NULL,
+     "divide words into n-grams of characters, at most 64 long. `edge:2-15`: the first 2, 3, ... 15 of each word, so "
+     "that a query finds words by their beginnings, as one types; of a word of a query the first 15 count. `3`: all "
+     "three that stand side by side, so that a query with `--op=and` finds what stands inside words. Shorter words "
+     "stay whole. Not with a stemmer or stop words; the analyzers `multilingual` and `code` take `edge:` alone. The "
+     "index is several times as large"},
     CLI_CODEC_FLAGS,
     {"store", 0, CLI_CHOICE, "none|title|text", "title",
      "what is kept besides ids; `text` keeps titles and texts, "
@@ -513,6 +522,27 @@ static const cli_section sections[] = {
      "files without a name, which are gone when the build ends: together from a third of the "
      "text, for English prose, to four times the text, where most terms are rare. --store=text adds twice what the "
      "compressed texts take. A little --memory makes the build slower, not larger."},
+    {"Analyzers",
+     "An index keeps its analyzer, and what is added and asked later is analysed alike; `gpuidx analyze` shows what "
+     "becomes of a text.\n"
+     "\n"
+     "`multilingual` takes texts of all scripts, mixed ones too. Words of scripts with spaces are words in lower case, "
+     "without accents and points (`--fold=unicode`). Of Han, Hiragana, Katakana and Hangul each two neighbours are a "
+     "term, and each character is one, too; a query has the pairs alone, or a character that stands alone. Thai, Lao, "
+     "Khmer and Burmese are cut into words by ICU's dictionaries, or into pairs where the program has no ICU; "
+     "`gpuidx info` tells which. An emoji is a term, a flag too. Light normalisation: Arabic yeh, kaf and heh have one "
+     "form each, and no tatweel; Hebrew geresh and gershayim are ' and \"; Indic nukta is dropped; digits of all "
+     "scripts are 0 to 9.\n"
+     "\n"
+     "`code` divides names at capitals, underscores, digits, hyphens and dots, and keeps them whole, too: "
+     "`os.getUserId` is the terms `os.getuserid`, `os`, `getuserid`, `get`, `user` and `id`. A query is divided "
+     "alike: `user` finds the name, and `getUserId` with `--op=and` finds this name alone.\n"
+     "\n"
+     "A language (arabic, armenian, basque, catalan, danish, dutch, finnish, french, german, greek, hindi, hungarian, "
+     "indonesian, irish, italian, lithuanian, nepali, norwegian, portuguese, romanian, russian, serbian, spanish, "
+     "swedish, tamil, turkish, yiddish, as this build's libstemmer has them) is `simple` with the language's stemmer. "
+     "French, Italian, Catalan and Irish lose elisions; Turkish has two letters I, and cuts a name's suffix behind an "
+     "apostrophe; German writes umlauts as vowels, and so ae, oe and ue. Stop words come by `--stopwords`."},
     {NULL},
 };
 
@@ -524,6 +554,8 @@ static const cli_section examples[] = {
     {"gpuidx build papers.jsonl --attr year:int --attr venue:keyword -o papers.gx",
      "Two attributes, for `gpuidx query papers.gx --filter 'year:>=2015'`."},
     {"gpuidx build -f vectors splade/*.jsonl.gz -o splade.gx", "Learned sparse vectors, 8 bits a weight."},
+    {"gpuidx build -f files --analyzer=code /usr/include -o include.gx",
+     "Header files, whose names are found by parts."},
     {"zcat logs.gz | gpuidx build -f plain --analyzer=whitespace - -o logs.gx", "Pretokenised lines from a pipe."},
     {NULL},
 };

@@ -222,7 +222,7 @@ static int add_documents(adding *x)
 
 /* ---- add --create ---- */
 
-static const char *const build_flags[] = {"analyzer", "stemmer", "stopwords", "fold",
+static const char *const build_flags[] = {"analyzer", "stemmer", "stopwords", "fold",    "ngrams",
                                           "attr",     "store",   "codec",     "tf-codec"};
 
 /* A flag that says how a collection is made; NULL: none is given. */
@@ -247,6 +247,7 @@ static int create(const cli_args *a)
     o.stemmer = cli_text(a, "stemmer");
     o.stopwords = cli_text(a, "stopwords");
     o.fold = cli_text(a, "fold");
+    o.ngrams = cli_text(a, "ngrams");
     o.docid_codec = cli_text(a, "codec");
     o.tf_codec = cli_text(a, "tf-codec");
     o.store_titles = cli_choice(a, "store") >= 1;
@@ -349,11 +350,12 @@ static const cli_flag add_flags[] = {
      "with `--create`, keep the field or column `NAME` as an attribute, see `gpuidx help build`; may be given several "
      "times"},
     {"store", 0, CLI_CHOICE, "none|title|text", "title", "with `--create`, what is kept besides ids"},
-    {"analyzer", 0, CLI_CHOICE, "english|simple|whitespace", "english",
-     "with `--create`, how text becomes terms, see `gpuidx help build`"},
+    {"analyzer", 0, CLI_TEXT, "NAME", "english", "with `--create`, how text becomes terms, see `gpuidx help build`"},
     CLI_WORD_FLAGS,
-    {"fold", 0, CLI_CHOICE, "none|unicode", "none",
+    {"fold", 0, CLI_CHOICE, "none|unicode", NULL,
      "with `--create`, `unicode`: accents, ligatures, width and the like make no difference, see `gpuidx help build`"},
+    {"ngrams", 0, CLI_TEXT, "LENGTHS", NULL,
+     "with `--create`, divide words into n-grams of characters, see `gpuidx help build`"},
     CLI_CODEC_FLAGS,
     {NULL},
 };

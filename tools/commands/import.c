@@ -148,6 +148,7 @@ static int import(const cli_args *a, attribute_list *list)
     opt.stemmer = cli_text(a, "stemmer");
     opt.stopwords = cli_text(a, "stopwords");
     opt.fold = cli_text(a, "fold");
+    opt.ngrams = cli_text(a, "ngrams");
     opt.impacts = cli_switch(a, "impacts");
     opt.terms = cli_text(a, "terms");
     opt.documents = cli_text(a, "documents");
@@ -176,11 +177,12 @@ static int import(const cli_args *a, attribute_list *list)
     const bool ciff = strcmp(format, "ciff") == 0;
     if (ciff && (opt.terms || opt.documents))
         return cli_usage(a, "--%s: a CIFF file brings its names", opt.terms ? "terms" : "documents");
-    if (!opt.analyzer && (opt.stemmer || opt.stopwords || opt.fold))
+    if (!opt.analyzer && (opt.stemmer || opt.stopwords || opt.fold || opt.ngrams))
         return cli_usage(a, "--%s: of which --analyzer?",
                          opt.stemmer     ? "stemmer"
                          : opt.stopwords ? "stopwords"
-                                         : "fold");
+                         : opt.fold      ? "fold"
+                                         : "ngrams");
     stop_on_signals();
     const gx_status st = (ciff ? gx_ciff_import : gx_ds2i_import)(a->argv[0], path, &opt, &err);
     if (st == GX_OK) {
@@ -208,13 +210,16 @@ static const cli_flag flags[] = {
     {"documents", 0, CLI_TEXT, "FILE", NULL,
      "for ds2i: a file with the id of each document, one on each line; without it `INPUT.documents`, and without that "
      "file the ids are numbers"},
-    {"analyzer", 0, CLI_CHOICE, "english|simple|whitespace", NULL,
-     "how the collection's terms were made; queries are analysed in the same way. Give it so that queries match; "
+    {"analyzer", 0, CLI_TEXT, "NAME", NULL,
+     "how the collection's terms were made, see `gpuidx help build`; queries are analysed in the same way. Give it "
+     "so that queries match; "
      "without it `whitespace`, or what a CIFF file written by `gpuidx export` names"},
     CLI_WORD_FLAGS,
     {"fold", 0, CLI_CHOICE, "none|unicode", NULL,
      "`unicode`: the terms were folded, and queries will be, as `gpuidx build` does; "
-     "without it `none`, or what an export of ours tells"},
+     "without it the analyzer's own, or what an export of ours tells"},
+    {"ngrams", 0, CLI_TEXT, "LENGTHS", NULL,
+     "the terms are n-grams of words, such as `edge:2-15`, see `gpuidx help build`"},
     {"impacts", 0, CLI_SWITCH, NULL, NULL,
      "the collection's term frequencies are impacts: numbers of at least 1 that add up to a document's score. The "
      "index is then searched with the scorer `impact`"},

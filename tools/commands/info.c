@@ -136,6 +136,8 @@ static bool print_analyzer(json_t *analyzer)
     const json_t *rules = json_object_get(analyzer, "rules");
     for (size_t i = 0; i < json_array_size(rules); ++i)
         printf("%s%s", i ? ", " : "; rules: ", json_string_value(json_array_get(rules, i)));
+    if (json_object_get(analyzer, "icu"))
+        printf(" (ICU %s)", json_string_value(json_object_get(analyzer, "icu")));
     putchar('\n');
     return true;
 }

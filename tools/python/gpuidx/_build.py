@@ -448,8 +448,8 @@ def batches(documents: Any, names: Sequence[str], vectors: Any, vocabulary: Any)
 def build(path: Union[str, "os.PathLike[str]"], documents: Any = None, *, vectors: Any = None, vocabulary: Any = None,
           bits: Optional[int] = None, scale: Optional[str] = None, analyzer: Optional[str] = None,
           stemmer: Optional[str] = None, stopwords: Optional[str] = None, fold: Optional[str] = None,
-          codec: Optional[str] = None, store_titles: bool = True, store_text: bool = False,
-          positions: bool = False, duplicates: str = "fail",
+          ngrams: Optional[str] = None, codec: Optional[str] = None, store_titles: bool = True,
+          store_text: bool = False, positions: bool = False, duplicates: str = "fail",
           force: bool = False, attributes: Optional[Mapping[str, str]] = None, memory: int = 0, threads: int = 1,
           progress: Union[bool, int] = False, source: Optional[str] = None) -> Index:
     """Build an index of documents, and open it.
@@ -467,11 +467,14 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any = None, *, vector
                   to a multiple of IndexInfo.impact_unit, unless all are whole numbers below 2^bits
     scale         of vectors: the greatest whole number stands for the greatest weight of the "collection" (None), or
                   of each term's "list"
-    analyzer      "english" (default: lower case, stop words, Porter's stemmer), "simple" or "whitespace" (default with
-                  vectors, for text queries)
+    analyzer      "english" (default: lower case, stop words, Porter's stemmer), "simple", "whitespace" (default with
+                  vectors, for text queries), "multilingual", "code", or a language: `gpuidx help build`
     stemmer       "none", "porter", or one of Snowball's; None: the analyzer's
     stopwords     "none", "lucene", or a file with a word a line; None: the analyzer's
-    fold          "unicode": accents, ligatures, width and the like make no difference; None: they do
+    fold          "unicode": accents, ligatures, width and the like make no difference; "none": they do; None: the
+                  analyzer's
+    ngrams        words are divided: "edge:2-15" into their beginnings of 2 to 15 characters, "3" into all three side by
+                  side; None: they are not
     codec         "gpubp128" (default), another codec, or "auto": one a list
     store_text    keep the texts, for Index.texts and snippets
     positions     keep where each word stands in each document, which phrases need; about a byte a word. Not of vectors
@@ -502,7 +505,7 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any = None, *, vector
             raise UsageError("scale is one of %s, not %r" % (", ".join(map(repr, _SCALES)), scale))
         opt.vector_bits, opt.list_units = bits or 8, _SCALES[scale or "collection"]
     given = {"path": path_bytes(path), "docid_codec": codec, "analyzer": analyzer, "stemmer": stemmer,
-             "stopwords": stopwords, "fold": fold, "source": source}
+             "stopwords": stopwords, "fold": fold, "ngrams": ngrams, "source": source}
     for name, value in given.items():
         if value is not None and not isinstance(value, (str, bytes, os.PathLike)):
             raise TypeError("%s is a str, not %r" % ("codec" if name == "docid_codec" else name, value))

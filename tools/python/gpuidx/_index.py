@@ -1344,11 +1344,13 @@ _check = check
 def import_ciff(ciff: Union[str, "os.PathLike[str]"], path: Union[str, "os.PathLike[str]"], *, force: bool = False,
                 codec: Optional[str] = None, analyzer: Optional[str] = None, stemmer: Optional[str] = None,
                 stopwords: Optional[str] = None, impacts: bool = False, fold: Optional[str] = None,
+                ngrams: Optional[str] = None,
                 attributes: Union[str, "os.PathLike[str]", None] = None) -> Index:
     """Make an index of a CIFF file, and open it. analyzer: how queries become terms; None: what the file says.
     attributes: a file of the documents' attributes, as Index.export_attributes writes it."""
     o, err, interrupt = options("gx_import_options"), new_error(), Interrupt()
-    given = {"docid_codec": codec, "analyzer": analyzer, "stemmer": stemmer, "stopwords": stopwords, "fold": fold}
+    given = {"docid_codec": codec, "analyzer": analyzer, "stemmer": stemmer, "stopwords": stopwords, "fold": fold,
+             "ngrams": ngrams}
     keep = {name: ffi.new("char[]", v.encode()) for name, v in given.items() if v is not None}
     if attributes is not None:
         keep["attributes_file"] = ffi.new("char[]", path_bytes(attributes))

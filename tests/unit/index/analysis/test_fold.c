@@ -187,7 +187,7 @@ static void offsets_hold_in_a_long_text(void **state)
     assert_non_null(text);
     for (size_t i = 0; i < len; i += 10)
         memcpy(text + i, i / 10 % 2 ? "cafe\u0301 ab " : "\u00c9t\u00e9 plain", 10 + (i + 10 == len));
-    assert_int_equal(gx_analyze_text("simple", NULL, NULL, "unicode", text, len, &terms, &n, &err), GX_OK);
+    assert_int_equal(gx_analyze_text("simple", NULL, NULL, "unicode", NULL, text, len, &terms, &n, &err), GX_OK);
     assert_true(n > 10000);
     for (size_t i = 0; i < n; ++i) {
         const size_t word = terms[i].end - terms[i].begin;
