@@ -172,10 +172,11 @@ typedef struct gx_rewrite_options {
     bool (*cancel)(void *user); /* called now and then; true: stop. May be NULL */
     void *user;
     gx_impact_options impacts; /* not GX_IMPACTS_KEEP: the lists' tfs become impacts of these scores */
+    bool drop_positions;       /* positions are kept where the index has them, but not with impacts */
 } gx_rewrite_options;
 #define GX_REWRITE_OPTIONS                                                                                             \
     {                                                                                                                  \
-        sizeof(gx_rewrite_options), false, NULL, NULL, NULL, false, false, NULL, NULL, NULL, GX_IMPACT_OPTIONS         \
+        sizeof(gx_rewrite_options), false, NULL, NULL, NULL, false, false, NULL, NULL, NULL, GX_IMPACT_OPTIONS, false  \
     }
 GX_API void gx_rewrite_options_init(gx_rewrite_options *o, size_t size);
 

@@ -13,6 +13,7 @@
 #include "index/commit/files.h"
 #include "index/commit/new_folder.h"
 #include "index/inversion/builder.h"
+#include "index/positions.h"
 #include "index/read/collection.h"
 
 /* An index file without documents. */
@@ -99,6 +100,8 @@ static gx_status compare(const gx_index *ix, const gx_builder_options *o, gx_err
                      docids->block_len);
     if (st == GX_OK && !ix->text != !o->store_text)
         st = gx_fail(err, GX_EUSAGE, "%s stores %s", ix->path, ix->text ? "texts" : "no texts");
+    if (st == GX_OK && gx_index_has_positions(ix) != o->positions)
+        st = gx_fail(err, GX_EUSAGE, "%s has %s", ix->path, o->positions ? "no positions" : "positions");
     if (st == GX_OK && gx_index_stores_titles(ix) != o->store_titles)
         st = gx_fail(err, GX_EUSAGE, "%s stores %s", ix->path, o->store_titles ? "no titles" : "titles");
     return st;

@@ -29,6 +29,7 @@
 #include "index/commit/files.h"
 #include "index/convert/rewrite.h"
 #include "index/inversion/builder.h"
+#include "index/positions.h"
 #include "index/write/bitmap_maker.h"
 
 #define MAX_TRIES 100      /* to open a folder that is being replaced */
@@ -268,6 +269,7 @@ static gx_status open_builder(gx_collection *c, gx_error *err)
     o.path = path;
     o.store_titles = gx_index_stores_titles(ix);
     o.store_text = ix->text != NULL;
+    o.positions = gx_index_has_positions(ix);
     o.memory = c->opt.memory;
     o.threads = c->opt.threads;
     o.attributes = attributes;

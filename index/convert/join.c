@@ -10,6 +10,7 @@
 #include "engine/parallel.h"
 #include "engine/status.h"
 #include "index/convert/rewrite.h"
+#include "index/positions.h"
 #include "index/read/collection.h"
 #include "index/write/writer.h"
 
@@ -31,6 +32,8 @@ typedef struct range_joiner {
     term_cursor *cursors; /* [parts->n] */
     uint32_t *docids, *tfs;
     size_t max_docids, max_tfs;
+    uint32_t *positions;
+    size_t n_positions, max_positions; /* of the list so far */
     gx_status st;
     gx_error err;
 } range_joiner;
@@ -45,7 +48,8 @@ typedef struct join {
     size_t max_begins;
     range_joiner *joiners;     /* [n_joiners] */
     uint32_t n_joiners, first; /* the first range of the wave */
-    uint32_t *doc_tfs;         /* [n_docs] to which each posting's tf is added, atomically; NULL: not wanted */
+    bool with_positions;
+    uint32_t *doc_tfs; /* [n_docs] to which each posting's tf is added, atomically; NULL: not wanted */
 } join;
 
 static int compare_terms(const char *a, size_t a_len, const char *b, size_t b_len)
@@ -114,6 +118,23 @@ static const term_cursor *find_least(const range_joiner *r, uint32_t n)
 
 /* ---- lists ---- */
 
+/* Keep the positions of a block's live postings, which have been appended. */
+static void keep_positions(range_joiner *r, size_t end, const uint32_t *docids, const uint32_t *tfs, uint32_t n,
+                           const uint32_t *to)
+{
+    if (!to) {
+        r->n_positions = end;
+        return;
+    }
+    size_t from = r->n_positions;
+    for (uint32_t i = 0; i < n; from += tfs[i++]) {
+        if (to[docids[i]] == UINT32_MAX)
+            continue;
+        memmove(r->positions + r->n_positions, r->positions + from, tfs[i] * sizeof *r->positions);
+        r->n_positions += tfs[i];
+    }
+}
+
 /* Append the live postings of a part's list to the *n so far. */
 static gx_status append_list(const join *j, range_joiner *r, uint32_t p, uint32_t term, uint32_t *n, gx_error *err)
 {
@@ -130,9 +151,17 @@ static gx_status append_list(const join *j, range_joiner *r, uint32_t p, uint32_
         const uint32_t here = gx_list_decode_docids(&l, b, docids);
         for (uint32_t i = 0; i < here; ++i)
             greatest = docids[i] > greatest ? docids[i] : greatest;
+        size_t end = 0;
+        if (j->with_positions)
+            st = gx_index_decode_positions(part->ix, term, b, tfs, here, &r->positions, &r->max_positions,
+                                           r->n_positions, &end, err);
+        if (st != GX_OK)
+            return st;
         if (greatest >= part->ix->n_docs)
             return gx_fail(err, GX_ECORRUPT, "%s: list %u, block %u: does not decode to docids below %u",
                            part->ix->path, term, b, part->ix->n_docs);
+        if (j->with_positions)
+            keep_positions(r, end, docids, tfs, here, to);
         for (uint32_t i = 0; i < here && !to; ++i)
             docids[i] += part->base;
         for (uint32_t i = 0; i < here && to; ++i) {
@@ -154,6 +183,7 @@ static gx_status join_term(const join *j, range_joiner *r, const char *term, siz
 {
     uint32_t n = 0, df = 0;
     gx_status st = GX_OK;
+    r->n_positions = 0;
     for (uint32_t i = 0; i < j->parts->n && st == GX_OK; ++i) {
         term_cursor *c = &r->cursors[i];
         if (!c->term || compare_terms(c->term, c->len, term, len) != 0)
@@ -165,8 +195,13 @@ static gx_status join_term(const join *j, range_joiner *r, const char *term, siz
     if (st == GX_OK && n != df)
         return gx_fail(err, GX_ECORRUPT, "%s: a list has %u live documents, and its deletes leave %u", j->ix->path, n,
                        df);
-    const gx_term_postings list = {
-        .term = term, .len = len, .df = n, .docids = r->docids, .tfs = r->tfs, .unit = (float)j->ix->impact_unit};
+    const gx_term_postings list = {.term = term,
+                                   .len = len,
+                                   .df = n,
+                                   .docids = r->docids,
+                                   .tfs = r->tfs,
+                                   .positions = r->positions,
+                                   .unit = (float)j->ix->impact_unit};
     if (st != GX_OK || n == 0)
         return st;
     gx_error why;
@@ -234,15 +269,22 @@ static gx_status number_documents(join *j, gx_error *err)
     return GX_OK;
 }
 
-static gx_status add_documents(const gx_parts *parts, gx_writer *w, gx_error *err)
+static gx_status add_document(const gx_index *ix, uint32_t docid, gx_writer *w, bool positions, gx_error *err)
 {
     static const gx_document nameless = {.size = sizeof nameless};
+    const gx_status st = gx_writer_add_document(w, &nameless, ix->doc_lens[docid], err);
+    const uint32_t title_positions = positions ? gx_index_title_positions(ix, docid) : 0;
+    return st == GX_OK && positions ? gx_writer_add_title_positions(w, &title_positions, 1, err) : st;
+}
+
+static gx_status add_documents(const gx_parts *parts, gx_writer *w, bool positions, gx_error *err)
+{
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < parts->n && st == GX_OK; ++i) {
         const gx_part *p = &parts->parts[i];
         for (uint32_t d = 0; d < p->ix->n_docs && st == GX_OK; ++d)
             if (gx_deletes_is_live(p->deletes, d))
-                st = gx_writer_add_document(w, &nameless, p->ix->doc_lens[d], err);
+                st = add_document(p->ix, d, w, positions, err);
     }
     return st;
 }
@@ -254,6 +296,7 @@ static void free_join(join *j)
         free(j->joiners[i].cursors);
         free(j->joiners[i].docids);
         free(j->joiners[i].tfs);
+        free(j->joiners[i].positions);
     }
     for (uint32_t i = 0; j->new_docids && i < j->parts->n; ++i)
         free(j->new_docids[i]);
@@ -264,7 +307,7 @@ static void free_join(join *j)
 
 gx_status gx_join_lists(const gx_index *collection, gx_writer *w, const gx_join_options *o, gx_error *err)
 {
-    join j = {.ix = collection, .parts = collection->parts, .doc_tfs = o->doc_tfs};
+    join j = {.ix = collection, .parts = collection->parts, .with_positions = o->positions, .doc_tfs = o->doc_tfs};
     gx_status st = number_documents(&j, err);
     if (st == GX_OK)
         st = cut_ranges(&j, o->n_threads, err);
@@ -276,8 +319,8 @@ gx_status gx_join_lists(const gx_index *collection, gx_writer *w, const gx_join_
 
 static gx_status write_joined(const gx_index *collection, gx_writer *w, uint32_t n_threads, gx_error *err)
 {
-    const gx_join_options o = {.n_threads = n_threads};
-    gx_status st = add_documents(collection->parts, w, err);
+    const gx_join_options o = {.n_threads = n_threads, .positions = gx_index_has_positions(collection)};
+    gx_status st = add_documents(collection->parts, w, o.positions, err);
     if (st == GX_OK)
         st = gx_join_lists(collection, w, &o, err);
     char *meta = strndup(collection->meta, collection->meta_len);
@@ -297,6 +340,7 @@ gx_status gx_index_join(gx_index **out, const gx_index *collection, uint32_t n_t
     *out = NULL;
     o.unnamed = true;
     o.impacts = collection->impacts;
+    o.positions = gx_index_has_positions(collection);
     gx_status st = gx_codecs_of_index(collection, &docids, &tfs, err);
     if (st == GX_OK)
         st = gx_codec_find_pair(&o.docids, &o.tfs, docids, tfs, err);

@@ -15,6 +15,7 @@
 
 #include "codecs/auto_codec.h"
 #include "engine/files/temporary_file.h"
+#include "engine/memory/grow.h"
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "engine/text/json_text.h"
@@ -56,6 +57,10 @@ typedef struct rewriter {
     uint32_t *doc_tfs;                /* [n_docs] the sum of each old document's tfs so far */
     uint64_t sum_tfs;
     uint32_t *old_docids; /* [n_docs] the old docid of each new one, when the order changes */
+    bool with_positions;
+    uint32_t *positions, *sorted_positions; /* of the list */
+    size_t n_positions, max_positions, max_sorted;
+    size_t *starts; /* [longest df] where each posting's positions begin, when the order changes */
     char *text;
     size_t text_cap;
 } rewriter;
@@ -134,6 +139,8 @@ static gx_status alloc_buffers(rewriter *r, gx_error *err)
         r->radix_buffer = malloc(n * sizeof *r->radix_buffer);
         r->old_docids = malloc(((size_t)r->ix->n_docs + 1) * sizeof *r->old_docids);
         ok = ok && r->postings && r->radix_buffer && r->old_docids;
+        if (r->with_positions)
+            ok = (r->starts = malloc((n + 1) * sizeof *r->starts)) && ok;
     }
     if (r->impacts.model != GX_IMPACTS_KEEP)
         ok = (r->scores = malloc(n * sizeof *r->scores)) && ok;
@@ -159,11 +166,13 @@ static gx_status copy_document(rewriter *r, uint32_t docid, gx_error *err)
         st = gx_columns_add(r->columns, err);
     if (st != GX_OK)
         return st;
-    return gx_writer_add_document(
+    st = gx_writer_add_document(
         r->writer,
         &(gx_document){
             .id = id, .id_len = id_len, .title = title, .title_len = title_len, .text = r->text, .text_len = text_len},
         ix->doc_lens[docid], err);
+    const uint32_t title_positions = r->with_positions ? gx_index_title_positions(ix, docid) : 0;
+    return st == GX_OK && r->with_positions ? gx_writer_add_title_positions(r->writer, &title_positions, 1, err) : st;
 }
 
 /* Decodes all of list t. GX_ECORRUPT unless its docids rise and are below n_docs. */
@@ -171,10 +180,17 @@ static gx_status decode_list(rewriter *r, uint32_t t, const gx_list *l, gx_error
 {
     uint32_t n = 0;
     uint64_t least = 0;
-    for (uint32_t j = 0; j < l->n_blocks; ++j) {
-        gx_list_decode_tfs(l, j, r->tfs + n);
+    gx_status st = GX_OK;
+    r->n_positions = 0;
+    for (uint32_t j = 0; j < l->n_blocks && st == GX_OK; ++j) {
+        const uint32_t here = gx_list_decode_tfs(l, j, r->tfs + n);
+        if (r->with_positions)
+            st = gx_index_decode_positions(r->ix, t, j, r->tfs + n, here, &r->positions, &r->max_positions,
+                                           r->n_positions, &r->n_positions, err);
         n += gx_list_decode_docids(l, j, r->docids + n);
     }
+    if (st != GX_OK)
+        return st;
     for (uint32_t i = 0; i < n; ++i) {
         if (r->docids[i] < least || r->docids[i] >= r->ix->n_docs)
             return gx_fail(err, GX_ECORRUPT, "%s: list %u: posting %u has docid %u, outside [%llu, %u)", r->ix->path, t,
@@ -221,19 +237,43 @@ static void insertion_sort(posting *a, uint32_t n)
     }
 }
 
-static void reorder_list(rewriter *r, uint32_t n)
+/* Put the positions in the order of sorted postings, which have the places that they had in the place of tfs, and get
+ * their tfs. */
+static gx_status sort_positions(rewriter *r, posting *sorted, uint32_t n, gx_error *err)
+{
+    size_t at = 0;
+    for (uint32_t i = 0; i < n; at += r->tfs[i++])
+        r->starts[i] = at;
+    const gx_status st = gx_grow(&r->sorted_positions, &r->max_sorted, at, sizeof *r->positions, err);
+    at = 0;
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
+        const uint32_t from = sorted[i].tf, tf = r->tfs[from];
+        memcpy(r->sorted_positions + at, r->positions + r->starts[from], tf * sizeof *r->positions);
+        sorted[i].tf = tf;
+        at += tf;
+    }
+    return st;
+}
+
+static gx_status reorder_list(rewriter *r, uint32_t n, gx_error *err)
 {
     for (uint32_t i = 0; i < n; ++i)
-        r->postings[i] = (posting){r->opt->new_docids[r->docids[i]], r->tfs[i]};
-    const posting *sorted = r->postings;
+        r->postings[i] = (posting){r->opt->new_docids[r->docids[i]], r->with_positions ? i : r->tfs[i]};
+    posting *sorted = r->postings;
     if (n <= 256)
         insertion_sort(r->postings, n);
     else
         sorted = radix_sort(r->postings, r->radix_buffer, n, r->ix->n_docs);
+    if (r->with_positions) {
+        const gx_status st = sort_positions(r, sorted, n, err);
+        if (st != GX_OK)
+            return st;
+    }
     for (uint32_t i = 0; i < n; ++i) {
         r->docids[i] = sorted[i].docid;
         r->tfs[i] = sorted[i].tf;
     }
+    return GX_OK;
 }
 
 /* Append what lives of a part's list to the *n postings so far. */
@@ -245,16 +285,28 @@ static gx_status append_part(rewriter *r, const part_cursor *c, uint32_t term, u
     uint64_t least = 0;
     for (uint32_t j = 0; j < l.n_blocks && *n <= most; ++j) {
         uint32_t *docids = r->docids + *n, *tfs = r->tfs + *n, kept = 0;
-        gx_list_decode_tfs(&l, j, tfs);
-        const uint32_t n_here = gx_list_decode_docids(&l, j, docids);
+        const uint32_t n_here = gx_list_decode_tfs(&l, j, tfs);
+        size_t from = r->n_positions, end = from;
+        if (r->with_positions) {
+            const gx_status st =
+                gx_index_decode_positions(ix, term, j, tfs, n_here, &r->positions, &r->max_positions, from, &end, err);
+            if (st != GX_OK)
+                return st;
+        }
+        gx_list_decode_docids(&l, j, docids);
         for (uint32_t i = 0; i < n_here; ++i) {
             if (docids[i] < least || docids[i] >= ix->n_docs || tfs[i] == 0)
                 return gx_fail(err, GX_ECORRUPT, "%s: list %u, block %u: does not decode to rising docids below %u",
                                ix->path, term, j, ix->n_docs);
             least = (uint64_t)docids[i] + 1;
+            const size_t begin = from;
+            from += r->with_positions ? tfs[i] : 0;
             const uint32_t to = c->new_docids ? c->new_docids[docids[i]] : (uint32_t)c->part->base + docids[i];
             if (to == UINT32_MAX)
                 continue;
+            if (r->with_positions)
+                memmove(r->positions + r->n_positions, r->positions + begin, tfs[i] * sizeof *r->positions);
+            r->n_positions += from - begin;
             docids[kept] = to;
             tfs[kept++] = tfs[i];
             r->doc_tfs[to] += tfs[i];
@@ -273,6 +325,7 @@ static gx_status decode_parts(rewriter *r, const char *term, size_t len, uint32_
 {
     gx_status st = GX_OK;
     uint32_t n = 0;
+    r->n_positions = 0;
     for (uint32_t i = 0; i < r->ix->parts->n && st == GX_OK; ++i) {
         part_cursor *c = &r->cursors[i];
         const gx_index *ix = c->part->ix;
@@ -341,14 +394,21 @@ static gx_status copy_list(rewriter *r, uint32_t t, gx_error *err)
     size_t len;
     uint32_t df;
     const char *term = gx_index_term(r->ix, t, &len);
-    const gx_status st = decode_term(r, t, &df, err);
+    gx_status st = decode_term(r, t, &df, err);
     if (st != GX_OK)
         return st;
     const double unit = r->scores ? quantize_list(r, df) : gx_index_unit(r->ix, t);
     if (r->opt->new_docids)
-        reorder_list(r, df);
-    const gx_term_postings list = {
-        .term = term, .len = len, .df = df, .docids = r->docids, .tfs = r->tfs, .unit = (float)unit};
+        st = reorder_list(r, df, err);
+    if (st != GX_OK)
+        return st;
+    const gx_term_postings list = {.term = term,
+                                   .len = len,
+                                   .df = df,
+                                   .docids = r->docids,
+                                   .tfs = r->tfs,
+                                   .positions = r->opt->new_docids ? r->sorted_positions : r->positions,
+                                   .unit = (float)unit};
     gx_error why;
     const gx_status added = gx_writer_add_postings(r->writer, &list, &why);
     if (added == GX_EUSAGE) /* the writer refuses what the index should not hold */
@@ -408,7 +468,7 @@ static gx_status copy_lists(rewriter *r, gx_error *err)
 {
     gx_status st = GX_OK;
     if (r->joins) {
-        const gx_join_options o = {r->n_threads, r->doc_tfs, r->opt->cancel, r->opt->user};
+        const gx_join_options o = {r->n_threads, r->with_positions, r->doc_tfs, r->opt->cancel, r->opt->user};
         return gx_join_lists(r->ix, r->writer, &o, err);
     }
     for (uint32_t t = 0; st == GX_OK && t < r->n_terms; ++t) {
@@ -534,8 +594,6 @@ static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char
         st = gx_fail(err, GX_EUSAGE,
                      "%s has %llu documents, and one file has at most 2^32 - 2: it cannot be made one index", ix->path,
                      (unsigned long long)gx_index_n_docs(ix));
-    if (st == GX_OK && gx_index_has_positions(ix))
-        st = gx_fail(err, GX_EUSAGE, "%s has positions, which cannot be copied yet: build it again", ix->path);
     if (st != GX_OK)
         return st;
     rewriter r = {.ix = ix, .opt = &o, .n_threads = n_threads};
@@ -550,6 +608,7 @@ static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char
     w.impacts = ix->impacts || makes_impacts;
     w.list_units = makes_impacts ? r.impacts.list_units : ix->units != NULL;
     w.store_text = ix->text && !o.drop_texts;
+    w.positions = r.with_positions = gx_index_has_positions(ix) && !o.drop_positions && !w.impacts;
     st = choose_codecs(&r, &w, err);
     char *dir = gx_directory_of(path);
     if (st == GX_OK)
@@ -571,6 +630,9 @@ static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char
     free(r.postings);
     free(r.radix_buffer);
     free(r.old_docids);
+    free(r.positions);
+    free(r.sorted_positions);
+    free(r.starts);
     free(r.text);
     close_cursors(&r);
     return st;
@@ -598,7 +660,7 @@ gx_status gx_index_flatten(gx_index **out, const gx_index *ix, const char *path,
         return gx_fail(err, GX_ENOMEM, "out of memory");
     }
     free(dir);
-    o.drop_titles = o.drop_texts = true;
+    o.drop_titles = o.drop_texts = o.drop_positions = true;
     const gx_status st = rewrite_index(out, ix, beside, NULL, &o, 1, err);
     free(beside);
     return st;

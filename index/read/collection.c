@@ -91,6 +91,9 @@ gx_status gx_parts_agree(const gx_index *a, const gx_index *b, gx_error *err)
     if (a->n_docs && b->n_docs && !a->text != !b->text)
         return gx_fail(err, GX_EUSAGE, "%s stores %s, and %s %s", b->path, b->text ? "texts" : "no texts", a->path,
                        a->text ? "some" : "none");
+    if (a->n_docs && b->n_docs && !a->positions != !b->positions)
+        return gx_fail(err, GX_EUSAGE, "%s has %s, and %s %s: build both with --positions, or take them out by recode",
+                       b->path, b->positions ? "positions" : "no positions", a->path, a->positions ? "some" : "none");
     if (!same_attributes(a, b))
         return gx_fail(err, GX_EUSAGE, "%s has other attributes than %s", b->path, a->path);
     return GX_OK;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "engine/api/gpuidx_advanced.h"
-#include "engine/memory/grow.h"
 #include "engine/status.h"
 #include "index/positions.h"
 #include "index/read/collection.h"
@@ -60,11 +59,9 @@ gx_status gx_postings_open(gx_postings **out, const gx_index *ix, uint32_t term,
         p->bytes = gx_parts_term(p->parts, term, &p->len);
         next_part(p, 0);
     } else {
+        p->term = term;
         p->list = gx_index_list(ix, term);
     }
-    p->term = term;
-    p->block = 0;
-    p->least = 0;
     *out = p;
     return GX_OK;
 }
@@ -128,27 +125,6 @@ gx_status gx_postings_next(gx_postings *p, const uint32_t **docids, const uint32
     return st;
 }
 
-/* The positions of the last block's N occurrences. */
-static gx_status decode_positions(gx_postings *p, const uint32_t tfs[], uint32_t n, gx_error *err)
-{
-    const gx_block_positions b =
-        gx_index_block_positions(p->ix, p->ix->lists[p->term].first_block + (uint64_t)p->block - 1);
-    uint64_t all = 0;
-    for (uint32_t i = 0; i < n; ++i)
-        all += tfs[i];
-    gx_status st = all / 32 > b.n_words ? GX_ECORRUPT : GX_OK; /* a position takes a bit at least */
-    if (st == GX_OK && !gx_reserve(&p->positions, &p->max_positions, (size_t)all, sizeof *p->positions))
-        return gx_fail(err, GX_ENOMEM, "%s: no memory for %llu positions", p->ix->path, (unsigned long long)all);
-    if (st != GX_OK || !gx_positions_decode(b, all, 0, all, p->positions))
-        return gx_fail(err, GX_ECORRUPT, "%s: list %u, block %u: it is no block of %llu positions", p->ix->path,
-                       p->term, p->block - 1, (unsigned long long)all);
-    uint32_t *at = p->positions;
-    for (uint32_t i = 0; i < n; ++i)
-        for (const uint32_t *const end = ++at + tfs[i] - 1; at < end; ++at)
-            *at += at[-1] + 1;
-    return GX_OK;
-}
-
 /* Keep the positions of what lives. Returns their number. */
 static size_t keep_live_positions(gx_postings *p, const uint32_t tfs[], const bool live[], uint32_t n)
 {
@@ -172,15 +148,15 @@ gx_status gx_postings_positions(gx_postings *p, const uint32_t **positions, size
     if (p->block == 0 || !p->list.n_blocks) /* no posting was given */
         return GX_OK;
     if (!p->ix->positions)
-        return gx_fail(err, GX_EUSAGE, "%s has no positions; build it with positions", p->ix->path);
+        return gx_fail(err, GX_EUSAGE, "%s has no positions: build it with --positions", p->ix->path);
     n_here = gx_list_decode_tfs(&p->list, p->block - 1, tfs);
-    const gx_status st = decode_positions(p, tfs, n_here, err);
+    const gx_status st = gx_index_decode_positions(p->ix, p->term, p->block - 1, tfs, n_here, &p->positions,
+                                                   &p->max_positions, 0, &sum, err);
     if (st != GX_OK)
         return st;
     gx_list_decode_docids(&p->list, p->block - 1, docids);
     for (uint32_t i = 0; i < n_here; ++i) {
         live[i] = !p->parts || gx_deletes_is_live(p->parts->parts[p->part].deletes, docids[i]);
-        sum += tfs[i];
     }
     *n = p->parts ? keep_live_positions(p, tfs, live, n_here) : sum;
     *positions = p->positions;

@@ -222,8 +222,8 @@ static int add_documents(adding *x)
 
 /* ---- add --create ---- */
 
-static const char *const build_flags[] = {"analyzer", "stemmer", "stopwords", "fold",    "ngrams",
-                                          "attr",     "store",   "codec",     "tf-codec"};
+static const char *const build_flags[] = {"analyzer", "stemmer", "stopwords", "fold",  "ngrams",
+                                          "attr",     "store",   "positions", "codec", "tf-codec"};
 
 /* A flag that says how a collection is made; NULL: none is given. */
 static const char *given_build_flag(const cli_args *a)
@@ -252,6 +252,7 @@ static int create(const cli_args *a)
     o.tf_codec = cli_text(a, "tf-codec");
     o.store_titles = cli_choice(a, "store") >= 1;
     o.store_text = cli_choice(a, "store") == 2;
+    o.positions = cli_switch(a, "positions");
     o.attributes = attributes.attributes;
     o.n_attributes = attributes.n;
     o.bitmaps = attributes.bitmaps;
@@ -350,6 +351,8 @@ static const cli_flag add_flags[] = {
      "with `--create`, keep the field or column `NAME` as an attribute, see `gpuidx help build`; may be given several "
      "times"},
     {"store", 0, CLI_CHOICE, "none|title|text", "title", "with `--create`, what is kept besides ids"},
+    {"positions", 0, CLI_SWITCH, NULL, NULL,
+     "with `--create`, keep where each word stands in each document, which phrases need"},
     {"analyzer", 0, CLI_TEXT, "NAME", "english", "with `--create`, how text becomes terms, see `gpuidx help build`"},
     CLI_WORD_FLAGS,
     {"fold", 0, CLI_CHOICE, "none|unicode", NULL,

@@ -74,11 +74,13 @@ static int export_attributes(const cli_args *a, const char *path)
     return st ? stop_fail(&err) : stop_done(path);
 }
 
-static void note_impacts(const gx_index *ix)
+static void note_losses(const gx_index *ix, bool ciff)
 {
     gx_index_stats stats = {.size = sizeof stats};
-    gx_index_get_stats(ix, &stats);
-    if (stats.impacts)
+    gx_index_get_quick_stats(ix, &stats);
+    if (stats.positions)
+        cli_note("positions are left out: %s has no place for them", ciff ? "CIFF" : "ds2i");
+    if (stats.impacts && !ciff)
         cli_warn("ds2i has no place for the unit of impacts (gpuidx info tells it); import the files with --impacts");
 }
 
@@ -110,8 +112,7 @@ static int run(const cli_args *a)
         return cli_usage(a, "--output: %s is what is exported; give another name", output);
     if (gx_index_open(&ix, a->argv[0], NULL, &err))
         return cli_fail_error(&err);
-    if (!ciff)
-        note_impacts(ix);
+    note_losses(ix, ciff);
     const gx_export_options opt = options_of(a);
     stop_on_signals();
     gx_status st = attributes ? gx_attributes_export(ix, attributes, &opt, &err) : GX_OK;
@@ -181,9 +182,10 @@ const cli_command cmd_export = {
     .name = "export",
     .summary = "write an index's postings for another engine",
     .synopsis = "[OPTIONS] INDEX [-o OUTPUT] [--attributes FILE]",
-    .description = "Writes the postings, lengths and names of an index as files that other programs read, and its "
-                   "attributes. Titles and texts are left out. An index that the format cannot hold is refused with "
-                   "exit code 3: CIFF takes no name that is empty or not UTF-8, ds2i none with a line end.",
+    .description =
+        "Writes the postings, lengths and names of an index as files that other programs read, and its "
+        "attributes. Titles, texts and positions are left out. An index that the format cannot hold is refused with "
+        "exit code 3: CIFF takes no name that is empty or not UTF-8, ds2i none with a line end.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

@@ -32,8 +32,9 @@ static int run(const cli_args *a)
     opt.force = cli_switch(a, "force");
     opt.docid_codec = cli_text(a, "codec");
     opt.tf_codec = cli_text(a, "tf-codec");
-    opt.drop_titles = cli_choice(a, "drop") >= 2;
-    opt.drop_texts = cli_choice(a, "drop") >= 1;
+    opt.drop_titles = cli_choice(a, "drop") == 2;
+    opt.drop_texts = cli_choice(a, "drop") == 1 || opt.drop_titles;
+    opt.drop_positions = cli_choice(a, "drop") == 3;
     opt.cancel = is_stopped;
     opt.impacts.bits = (uint32_t)cli_count(a, "bits");
     opt.impacts.list_units = cli_choice(a, "scale") == 1;
@@ -43,6 +44,10 @@ static int run(const cli_args *a)
         return cli_usage(a, "--%s is of --impacts", cli_given(a, "bits") ? "bits" : "scale");
     if (gx_index_open(&ix, a->argv[0], NULL, &err))
         return cli_fail_error(&err);
+    gx_index_stats stats = {.size = sizeof stats};
+    gx_index_get_quick_stats(ix, &stats);
+    if (stats.positions && opt.impacts.model != GX_IMPACTS_KEEP)
+        cli_note("%s: positions are left out: an index of impacts has none", path);
     stop_on_signals();
     int code = 0;
     if (gx_index_rewrite(ix, path, &opt, &err))
@@ -64,9 +69,10 @@ static const cli_flag flags[] = {
     {"scale", 0, CLI_CHOICE, "collection|list", "collection",
      "of `--impacts`: what the greatest whole number stands for. `collection`: the greatest score of all; `list`: for "
      "each term its own greatest score, which is finer for frequent terms"},
-    {"drop", 0, CLI_CHOICE, "nothing|text|title", "nothing",
-     "what the new index shall not hold: `text`: stored texts; `title`: texts and titles. Searches stay the same, and "
-     "results have no snippets or titles then"},
+    {"drop", 0, CLI_CHOICE, "nothing|text|title|positions", "nothing",
+     "what the new index shall not hold: `text`: stored texts; `title`: texts and titles; `positions`: the places of "
+     "words in documents. Searches stay the same, but for phrases, and results have no snippets or titles then. "
+     "Impacts have no positions"},
     {"force", 0, CLI_SWITCH, NULL, NULL, "replace `FILE` if it exists; without this flag that is an error"},
     {NULL},
 };
