@@ -16,28 +16,51 @@ static uint64_t sum_high(const uint32_t *values, uint64_t n, uint32_t b)
     return sum;
 }
 
+/* The same where it is below 2^32. */
+static uint32_t sum_few(const uint32_t *values, uint32_t n, uint32_t b)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        sum += values[i] >> b;
+    return sum;
+}
+
+/* What sum_high may be asked of: whether sums are below 2^32. */
+typedef struct block_sums {
+    const uint32_t *values;
+    uint64_t n;
+    bool few;
+} block_sums;
+
+static inline uint64_t sum_of(const block_sums *s, uint32_t b)
+{
+    return s->few ? sum_few(s->values, (uint32_t)s->n, b) : sum_high(s->values, s->n, b);
+}
+
 /* The least b with the fewest bits. With each step of b the low parts grow by n bits, and the high parts shrink by
  * less than with the step before: v >> b loses ceil((v >> b) / 2). So the first step that does not pay ends the search,
  * and from any b the search knows where to go. */
 static uint32_t choose_b(const uint32_t *values, uint64_t n, uint64_t *high)
 {
-    uint64_t mean = sum_high(values, n, 0) / n;
-    uint32_t b = 0;
+    uint32_t any = 0, b = 0;
+    for (uint64_t i = 0; i < n; ++i)
+        any |= values[i];
+    const block_sums s = {values, n, n <= UINT32_MAX / ((uint64_t)any + 1)};
+    const uint64_t mean = sum_of(&s, 0) / n;
     while (b < MAX_B && mean >> b > 1)
         ++b;
-    uint64_t sum = sum_high(values, n, b);
-    while (b > 0) {
-        const uint64_t before = sum_high(values, n, b - 1);
+    uint64_t sum = sum_of(&s, b);
+    bool fell = false;
+    for (; b > 0; --b, fell = true) {
+        const uint64_t before = sum_of(&s, b - 1);
         if (before > sum + n)
             break;
-        --b;
         sum = before;
     }
-    while (b < MAX_B) {
-        const uint64_t next = sum_high(values, n, b + 1);
+    for (; !fell && b < MAX_B; ++b) {
+        const uint64_t next = sum_of(&s, b + 1);
         if (sum <= next + n)
             break;
-        ++b;
         sum = next;
     }
     *high = sum;
@@ -46,47 +69,71 @@ static uint32_t choose_b(const uint32_t *values, uint64_t n, uint64_t *high)
 
 uint64_t gx_positions_max_words(uint64_t n)
 {
-    return (HEAD_BITS + n * (MAX_B + 2)) / 32 + 2; /* at b = 31 a value takes at most 33 bits */
+    return (HEAD_BITS + n * (MAX_B + 2)) / 32 + 4; /* at b = 31 a value takes at most 33 bits; put_bytes writes more */
 }
 
-/* The bit stream: bits of `open`, the lowest first, on their way to the words. */
+/* The bit stream: bits of `open`, the lowest first, on their way to the bytes from `at` on. */
 typedef struct bit_writer {
-    uint32_t *at;
+    uint8_t *at;
     uint64_t open;
-    uint32_t n; /* bits of open, below 32 between the calls */
+    uint32_t n; /* bits of open */
 } bit_writer;
 
-static inline void put_bits(bit_writer *w, uint64_t bits, uint32_t n)
+/* Write the whole bytes of open; fewer than 8 bits are left. Up to 8 bytes behind them are written, too. */
+static inline void put_bytes(bit_writer *w)
 {
-    w->open |= bits << w->n;
-    w->n += n;
-    if (w->n >= 32) {
-        *w->at++ = (uint32_t)w->open;
-        w->open >>= 32;
-        w->n -= 32;
+    memcpy(w->at, &w->open, sizeof w->open);
+    w->at += w->n / 8;
+    w->open >>= w->n & 56;
+    w->n &= 7;
+}
+
+/* The low b bits of each value, 1 <= b <= 31. */
+static void put_low(bit_writer *w, const uint32_t *values, uint64_t n, uint32_t b)
+{
+    const uint32_t mask = ((uint32_t)1 << b) - 1, at_once = 56 / b;
+    while (n) {
+        const uint32_t some = n < at_once ? (uint32_t)n : at_once;
+        uint64_t open = w->open;
+        uint32_t bits = w->n;
+        for (uint32_t i = 0; i < some; ++i, bits += b)
+            open |= (uint64_t)(values[i] & mask) << bits;
+        w->open = open;
+        w->n = bits;
+        put_bytes(w);
+        values += some;
+        n -= some;
     }
 }
 
-/* zeros, and a one behind them */
-static inline void put_unary(bit_writer *w, uint32_t zeros)
+/* value >> b zeros and a one for each value. */
+static void put_high(bit_writer *w, const uint32_t *values, uint64_t n, uint32_t b)
 {
-    for (; zeros >= 32; zeros -= 32)
-        put_bits(w, 0, 32);
-    put_bits(w, (uint64_t)1 << zeros, zeros + 1);
+    for (uint64_t i = 0; i < n; ++i) {
+        uint32_t zeros = values[i] >> b;
+        if (w->n + zeros >= 56) {
+            put_bytes(w);
+            for (; w->n + zeros >= 56; zeros -= 48) {
+                w->n += 48;
+                put_bytes(w);
+            }
+        }
+        w->open |= (uint64_t)1 << (w->n + zeros);
+        w->n += zeros + 1;
+    }
+    put_bytes(w);
+    put_bytes(w); /* zeros up to the word's end */
 }
 
 uint64_t gx_positions_encode(const uint32_t *values, uint64_t n, uint32_t *words)
 {
     uint64_t high;
-    const uint32_t b = choose_b(values, n, &high), mask = ((uint32_t)1 << b) - 1;
-    bit_writer w = {words, b, HEAD_BITS};
-    for (uint64_t i = 0; b && i < n; ++i)
-        put_bits(&w, values[i] & mask, b);
-    for (uint64_t i = 0; i < n; ++i)
-        put_unary(&w, values[i] >> b);
-    if (w.n)
-        *w.at++ = (uint32_t)w.open;
-    return (uint64_t)(w.at - words);
+    const uint32_t b = choose_b(values, n, &high);
+    bit_writer w = {(uint8_t *)words, b, HEAD_BITS};
+    if (b)
+        put_low(&w, values, n, b);
+    put_high(&w, values, n, b);
+    return (HEAD_BITS + n * (b + 1) + high + 31) / 32;
 }
 
 static inline uint64_t word_at(const uint32_t *words, uint64_t bit)

@@ -18,8 +18,8 @@ typedef struct encoded_range {
     double seconds;             /* that coding took, estimated by the lists that are timed */
     uint32_t *docids, *tfs;     /* [max_kept] */
     uint32_t max_kept;
-    uint32_t *positions; /* [max_positions] of postings that are kept */
-    size_t max_positions;
+    uint32_t *gaps; /* [max_gaps] of postings that are kept */
+    size_t max_gaps;
     uint32_t *impacts; /* [max_impacts] */
     uint32_t max_impacts;
 } encoded_range;
@@ -41,24 +41,24 @@ static void free_range(void *output)
     free(r->docids);
     free(r->tfs);
     free(r->impacts);
-    free(r->positions);
+    free(r->gaps);
     free(r);
 }
 
-/* Remove the positions of deleted documents from a list. */
-static gx_status remap_positions(encoded_range *r, gx_term_postings *l, gx_error *err)
+/* Remove the gaps of deleted documents' positions from a list. */
+static gx_status remap_gaps(encoded_range *r, gx_term_postings *l, gx_error *err)
 {
     size_t n = 0;
-    const uint32_t *p = l->positions;
+    const uint32_t *p = l->gaps;
     for (uint32_t i = 0; i < l->df; p += l->tfs[i++]) {
         const uint32_t tf = r->builder->remap[l->docids[i]] == UINT32_MAX ? 0 : l->tfs[i];
-        const gx_status st = gx_grow(&r->positions, &r->max_positions, n + tf, sizeof *p, err);
+        const gx_status st = gx_grow(&r->gaps, &r->max_gaps, n + tf, sizeof *p, err);
         if (st != GX_OK)
             return st;
         for (uint32_t k = 0; k < tf; ++k)
-            r->positions[n++] = p[k];
+            r->gaps[n++] = p[k];
     }
-    l->positions = r->positions;
+    l->gaps = r->gaps;
     return GX_OK;
 }
 
@@ -75,7 +75,7 @@ static gx_status remap_list(encoded_range *r, gx_term_postings *l, gx_error *err
             return gx_doc_indexer_no_memory(err);
         r->max_kept = l->df;
     }
-    const gx_status st = l->positions ? remap_positions(r, l, err) : GX_OK;
+    const gx_status st = l->gaps ? remap_gaps(r, l, err) : GX_OK;
     if (st != GX_OK)
         return st;
     uint32_t n = 0;
@@ -119,7 +119,6 @@ static gx_status encode_list(void *output, const gx_term_postings *list, gx_erro
     encoded_range *r = output;
     gx_term_postings l = *list;
     gx_status st = GX_OK;
-    l.positions = l.details;
     if (r->builder->remap && r->builder->counts.duplicates && ((st = remap_list(r, &l, err)) != GX_OK || l.df == 0))
         return st;
     if (r->builder->check && (st = quantize_list(r, &l, err)) != GX_OK)

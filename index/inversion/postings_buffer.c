@@ -272,7 +272,7 @@ static bool move_to_chain(gx_postings_buffer *inv, list *l)
 {
     uint32_t first = 0;
     if (l->chunks && l->n_near > l->left) {
-        first = (inv->details ? whole_details : whole_records)(l->near, l->n_near, l->left);
+        first = inv->details ? whole_details(l->near, l->n_near, l->left) : whole_records(l->near, l->n_near, l->left);
         append_to_chain(l, l->near, first);
     }
     if ((l->chunks == 0 || l->n_near - first > l->left) && !extend_chain(inv, l))
@@ -407,7 +407,6 @@ typedef struct list_decoder {
     uint32_t at, end;     /* where the next posting goes, and the last, which is pending */
     uint32_t doc, chunks; /* the next posting's docid, with details the last one's; chunks before this one */
     size_t at_detail, end_detail;
-    uint32_t detail; /* the last one */
 } list_decoder;
 
 /* Postings go to docids and tfs from `at` on. */
@@ -416,15 +415,15 @@ static inline list_decoder begin_list(const gx_postings_buffer *inv, const list 
     const uint8_t *const chunk = l->chunks ? chunk_at(inv, l->first) : l->near;
     uint64_t doc;
     const uint8_t *const p = get_vbyte(chunk, &doc);
-    return (list_decoder){inv, l, chunk, p, at, at + l->df - 1, (uint32_t)doc, 0, 0, 0, 0};
+    return (list_decoder){inv, l, chunk, p, at, at + l->df - 1, (uint32_t)doc, 0, 0, 0};
 }
 
 /* The same of a list with details. */
 static inline list_decoder begin_details(const gx_postings_buffer *inv, const list *l, uint32_t at, size_t at_detail)
 {
     const uint8_t *const chunk = l->chunks ? chunk_at(inv, l->first) : l->near;
-    return (list_decoder){inv, l, chunk, chunk, at, at + l->df, UINT32_MAX, 0, at_detail, at_detail + occurrences_of(l),
-                          0};
+    return (list_decoder){inv,        l,          chunk, chunk,     at,
+                          at + l->df, UINT32_MAX, 0,     at_detail, at_detail + occurrences_of(l)};
 }
 
 /* Go on with the chain's next chunk, or what is near, where p is at the end of a chunk. */
@@ -471,7 +470,8 @@ static inline bool decode_piece(list_decoder *d, uint32_t *docids, uint32_t *tfs
     return true;
 }
 
-/* Read a record of an occurrence. *first: of a posting, which has *doc then. */
+/* Read a record of an occurrence. *first: of a posting, which has *doc then. *detail: the first detail, or how much it is
+ * more than the last one, less 1. */
 static inline const uint8_t *get_detail(const uint8_t *p, bool *first, uint32_t *doc, uint32_t *detail)
 {
     uint64_t v = *p++, own;
@@ -479,7 +479,7 @@ static inline const uint8_t *get_detail(const uint8_t *p, bool *first, uint32_t 
         p = get_vbyte(p - 1, &v);
     *first = v & 1;
     if (!*first) {
-        *detail += (uint32_t)(v >> 1);
+        *detail = (uint32_t)(v >> 1) - 1;
         return p;
     }
     *doc += (uint32_t)(v >> 1);
@@ -494,23 +494,22 @@ static inline const uint8_t *get_detail(const uint8_t *p, bool *first, uint32_t 
 static inline bool decode_details(list_decoder *d, const postings *to)
 {
     const uint8_t *p = d->p;
-    uint32_t doc = d->doc, at = d->at, detail = d->detail;
-    size_t i = d->at_detail;
-    for (; i < d->end_detail && *p; ++i) {
+    uint32_t doc = d->doc, detail, *docid = to->docids + d->at, *tf = to->tfs + d->at - 1;
+    uint32_t *out = to->details + d->at_detail, *const end = to->details + d->end_detail;
+    for (; out < end && *p; *out++ = detail) {
         bool first;
         p = get_detail(p, &first, &doc, &detail);
         if (first) {
-            to->docids[at] = doc;
-            to->tfs[at++] = 0;
+            *docid++ = doc;
+            *++tf = 1;
+        } else {
+            ++*tf;
         }
-        ++to->tfs[at - 1];
-        to->details[i] = detail;
     }
     d->doc = doc;
-    d->at = at;
-    d->detail = detail;
-    d->at_detail = i;
-    if (i == d->end_detail)
+    d->at = (uint32_t)(docid - to->docids);
+    d->at_detail = (size_t)(out - to->details);
+    if (out == end)
         return false;
     next_piece(d, p);
     return true;
@@ -518,15 +517,17 @@ static inline bool decode_details(list_decoder *d, const postings *to)
 
 void gx_postings_decode_details(const uint8_t *p, uint32_t n, uint32_t *docids, uint32_t *tfs, uint32_t *details)
 {
-    uint32_t doc = UINT32_MAX, detail = 0, at = 0;
+    uint32_t doc = UINT32_MAX, detail;
+    --tfs;
     for (uint32_t i = 0; i < n; ++i) {
         bool first;
         p = get_detail(p, &first, &doc, &detail);
         if (first) {
-            docids[at] = doc;
-            tfs[at++] = 0;
+            *docids++ = doc;
+            *++tfs = 1;
+        } else {
+            ++*tfs;
         }
-        ++tfs[at - 1];
         details[i] = detail;
     }
 }
@@ -668,7 +669,7 @@ gx_status gx_postings_buffer_each(const gx_postings_buffer *inv, const key_range
                                     .df = l->df,
                                     .docids = whole->docids,
                                     .tfs = whole->tfs,
-                                    .details = inv->details ? whole->details : NULL},
+                                    .gaps = inv->details ? whole->details : NULL},
                 err);
     }
     return st;
@@ -807,7 +808,7 @@ static gx_status write_details(gx_run_writer *w, const gx_term_postings *l, uint
         const uint32_t end = d + l->tfs[i];
         p = put_detail(p, true, l->docids[i] - last, 0, details[d]);
         while (++d < end)
-            p = put_detail(p, false, 0, details[d - 1], details[d]);
+            p = put_detail(p, false, 0, 0, details[d] + 1);
     }
     const uint16_t len = (uint16_t)l->len;
     if (p - body > UINT32_MAX)
@@ -830,7 +831,7 @@ gx_status gx_run_writer_add(void *user, const gx_term_postings *l, gx_error *err
         w->since = 0;
     }
     w->since += l->df;
-    const uint32_t *details = l->details;
+    const uint32_t *details = l->gaps;
     for (uint32_t at = 0, rest = details ? l->df : 0, df, n; rest && st == GX_OK; at += df, rest -= df, details += n) {
         df = entry_postings(l, at, rest, &n);
         st = write_details(w, l, at, df, details, n, err);

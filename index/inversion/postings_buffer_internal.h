@@ -74,7 +74,7 @@ typedef struct run {
 typedef struct postings {
     uint32_t *docids, *tfs; /* [max] */
     uint32_t max;
-    uint32_t *details; /* [max_details] where the buffer keeps them */
+    uint32_t *details; /* [max_details] where the buffer keeps them: as gx_term_postings.gaps */
     size_t max_details;
 } postings;
 

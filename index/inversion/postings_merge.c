@@ -338,7 +338,7 @@ static gx_status merge_range(gx_postings_merger *m, gx_term_range range, gx_list
                                         .df = (uint32_t)df,
                                         .docids = p->docids,
                                         .tfs = p->tfs,
-                                        .details = m->details ? p->details : NULL},
+                                        .gaps = m->details ? p->details : NULL},
                     err);
     }
     return st;

@@ -190,7 +190,8 @@ static bool grow_longs(gx_term_cache *m)
 }
 
 /* Analyse the token for once; false: no memory. *number is the term's, or STOPPED. */
-static bool analyze_token(gx_term_cache *m, const char *token, uint32_t len, uint32_t *number)
+static inline __attribute__((always_inline)) bool analyze_token(gx_term_cache *m, const char *token, uint32_t len,
+                                                                uint32_t *number)
 {
     const char *term;
     size_t n;
@@ -201,7 +202,8 @@ static bool analyze_token(gx_term_cache *m, const char *token, uint32_t len, uin
     return *number != GX_NO_TERM;
 }
 
-static bool find_long_token(gx_term_cache *m, const char *token, uint32_t len, uint64_t hash, uint32_t *number)
+static inline __attribute__((always_inline)) bool find_long_token(gx_term_cache *m, const char *token, uint32_t len,
+                                                                  uint64_t hash, uint32_t *number)
 {
     const uint64_t mask = ((uint64_t)1 << m->long_bits) - 1;
     const uint32_t tag = (uint32_t)(hash >> 32) | 1;
@@ -234,7 +236,8 @@ static bool find_long_token(gx_term_cache *m, const char *token, uint32_t len, u
     return ++m->n_longs << 2 < (uint64_t)3 << m->long_bits || grow_longs(m);
 }
 
-static bool add_short_token(gx_term_cache *m, const char *token, const key *k, short_slot *free_slot, uint32_t *number)
+static inline __attribute__((always_inline)) bool add_short_token(gx_term_cache *m, const char *token, const key *k,
+                                                                  short_slot *free_slot, uint32_t *number)
 {
     if (!analyze_token(m, token, k->tail >> 24, number))
         return false;
@@ -281,7 +284,8 @@ static void make_keys(gx_term_cache *m, const gx_tokens *tokens, uint32_t from)
 }
 
 /* The number of a token that is not in the first slot of its key; TOO_LONG: it is dropped. false: no memory. */
-static bool find_token(gx_term_cache *m, const char *token, uint32_t len, const key *k, uint32_t *number)
+static inline __attribute__((always_inline)) bool find_token(gx_term_cache *m, const char *token, uint32_t len,
+                                                             const key *k, uint32_t *number)
 {
     if (k->tail == LONG && len > gx_analysis_max_token(m->analysis)) {
         *number = TOO_LONG;

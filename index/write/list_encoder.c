@@ -186,8 +186,8 @@ static bool to_position_gaps(const uint32_t **positions, const uint32_t *tfs, ui
 static gx_status encode_positions(gx_list_encoder *c, const gx_term_postings *list, gx_error *err)
 {
     const uint32_t block_len = c->docids->block_len, n_blocks = (list->df - 1) / block_len + 1;
-    const uint32_t *positions = list->positions;
-    if (!positions)
+    const uint32_t *positions = list->positions, *values = list->gaps;
+    if (!positions && !values)
         return gx_fail(err, GX_EUSAGE, "it has no positions");
     gx_status st = gx_grow(&c->position_lens, &c->max_position_lens, c->n_blocks + n_blocks, sizeof(uint32_t), err);
     for (uint32_t j = 0; j < n_blocks && st == GX_OK; ++j) {
@@ -195,15 +195,17 @@ static gx_status encode_positions(gx_list_encoder *c, const gx_term_postings *li
         uint64_t sum = 0;
         for (uint32_t i = 0; i < n; ++i)
             sum += list->tfs[at + i];
-        st = gx_grow(&c->gaps, &c->max_gaps, sum, sizeof *c->gaps, err);
+        st = values ? GX_OK : gx_grow(&c->gaps, &c->max_gaps, sum, sizeof *c->gaps, err);
         if (st == GX_OK)
             st = gx_grow(&c->position_words, &c->max_position_words, c->n_position_words + gx_positions_max_words(sum),
                          sizeof(uint32_t), err);
         if (st != GX_OK)
             return st;
-        if (!to_position_gaps(&positions, list->tfs + at, n, c->gaps))
+        if (!values && !to_position_gaps(&positions, list->tfs + at, n, c->gaps))
             return gx_fail(err, GX_EUSAGE, "positions in a document do not rise, or are above %u", GX_MAX_POSITION);
-        const uint64_t words = gx_positions_encode(c->gaps, sum, c->position_words + c->n_position_words);
+        const uint64_t words =
+            gx_positions_encode(values ? values : c->gaps, sum, c->position_words + c->n_position_words);
+        values += values ? sum : 0;
         if (words > UINT32_MAX)
             return gx_fail(err, GX_EUSAGE, "the positions of a block take more than 2^32 words");
         c->position_lens[c->n_blocks + j] = (uint32_t)words;

@@ -12,7 +12,7 @@ typedef struct gx_term_postings {
     uint32_t df;
     const uint32_t *docids, *tfs; /* [df] */
     const uint32_t *positions;    /* [sum of tfs] rising for each posting, posting by posting; NULL: not kept */
-    const uint32_t *details;      /* [sum of tfs] of each occurrence what the postings buffer was given; or NULL */
+    const uint32_t *gaps;         /* in their place: of each posting the first, then each less the last one and 1 */
     float unit;                   /* of the list's impacts, where each list has its own; 0: 1 */
 } gx_term_postings;
 

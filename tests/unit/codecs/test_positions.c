@@ -20,6 +20,7 @@ static block encode(const uint32_t *v, uint32_t n)
 {
     uint32_t *const words = calloc(gx_positions_max_words(n) + GX_READ_SLACK / 4, sizeof *words);
     assert_non_null(words);
+    memset(words, 0xee, gx_positions_max_words(n) * sizeof *words);
     const uint64_t n_words = gx_positions_encode(v, n, words);
     assert_true(n_words <= gx_positions_max_words(n));
     uint32_t *const own = calloc(n_words + GX_READ_SLACK / 4, sizeof *own);
