@@ -90,6 +90,8 @@ struct gx_index {
     struct gx_max_tfs *max_tfs;        /* for gx_index_max_tf; thread-safe. NULL: results are not kept */
     const uint32_t *term_hash;         /* [2^term_hash_bits] */
     uint32_t term_hash_bits;
+    struct gx_term_tree *term_tree; /* atomic; NULL until needed (index/read/term_tree.h) */
+    struct gx_df_maxima *df_maxima; /* atomic; likewise */
     struct gx_analyzer *analyzer; /* the analyzer that META describes; thread-safe */
     char *analyzer_text;          /* that description */
     bool without_titles;          /* META says that none are to be stored */

@@ -9,6 +9,7 @@
  *   gpuidx_values.h        the values of documents' attributes
  *   gpuidx_pages.h         answers in an order by attributes, and page by page
  *   gpuidx_sums.h          figures of the matches: sums, averages, percentiles; facets in facets
+ *   gpuidx_expansion.h     words that a pattern stands for, and suggestions
  *   gpuidx_logs.h          query logs, histograms of latencies
  *   gpuidx_service.h       a service of both engines, and its model of what queries cost
  *   gpuidx_evaluation.h    replay, measures of effectiveness, comparisons, sweeps
@@ -28,6 +29,7 @@
 #include "gpuidx_collections.h"
 #include "gpuidx_corpora.h"
 #include "gpuidx_evaluation.h"
+#include "gpuidx_expansion.h"
 #include "gpuidx_files.h"
 #include "gpuidx_logs.h"
 #include "gpuidx_options.h"

@@ -856,3 +856,29 @@ gx_status gx_analyze_query(const gx_analyzer *an, const char *text, size_t len, 
 {
     return analyze_as(an, true, text, len, emit, user);
 }
+
+size_t gx_analyzer_letters(const gx_analyzer *an, const char *text, size_t len, char *out, size_t max)
+{
+    gx_analysis *a = acquire_workspace(an);
+    size_t n = len;
+    char *p = a ? gx_analysis_buffer(a, len) : NULL;
+    if (p) {
+        memcpy(p, text, len);
+        n = an->fold ? fold_buffer(a, len) : len;
+        p = a->tokenizer.bytes;
+    }
+    const bool lower = an->lowercase || an->fold;
+    if (p && n <= max / 3 && n <= an->max_token_bytes) {
+        if (an->language == GX_LANGUAGE_TURKISH)
+            n = gx_lowercase_turkish(out, p, n);
+        else if (lower)
+            n = gx_lowercase_utf8(out, p, n);
+        else
+            memcpy(out, p, n);
+    } else {
+        n = 0;
+    }
+    if (a)
+        release_workspace(an, a);
+    return n;
+}

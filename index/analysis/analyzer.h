@@ -93,6 +93,11 @@ gx_analyze_fn gx_analyze;
 /* The same of the text of a query: terms are left out that stand in documents for shorter queries alone. */
 gx_analyze_fn gx_analyze_query;
 
+/* The letters of a short text as those of its terms are written, folded and in lower case where the analyzer does that:
+ * for patterns, which are not words. Returns the bytes that it writes to out[max]; 0 where max is below three times
+ * what there is, or memory lacks. Thread-safe. */
+size_t gx_analyzer_letters(const gx_analyzer *an, const char *text, size_t len, char *out, size_t max);
+
 /* ---- in two steps, for a builder ---- */
 
 typedef struct gx_analysis gx_analysis; /* one thread's workspace on an analyzer, which outlives it */

@@ -198,6 +198,8 @@ void gx_index_close(gx_index *ix)
     free(ix->analyzer_text);
     gx_id_table_close(ix->id_table);
     gx_max_tfs_close(ix->max_tfs);
+    free(ix->term_tree);
+    free(ix->df_maxima);
     if (ix->file)
         munmap((void *)(uintptr_t)ix->file, (size_t)ix->file_bytes);
     for (uint32_t i = 0; ix->columns && i < ix->n_columns; ++i)
