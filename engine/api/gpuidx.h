@@ -753,6 +753,19 @@ typedef struct gx_prior {
     double half;   /* of GX_PRIOR_SAT: the value that adds half the weight; above 0 */
 } gx_prior;
 
+/* Words that stand for several in the boolean syntax: neutrin*, n?utrino, neutrino~1, /neutrin[os]+/. They become the
+ * words of the index that match, those of greatest df (gx_index_expand in gpuidx_advanced.h). Scores of a document are
+ *
+ *   GX_EXPANSION_EACH  the sum over those words as if the query had them, each with its own idf; a word at a distance d
+ *                      (of typing errors) has the weight 1 / (1 + d)
+ */
+typedef enum gx_expansion_scoring { GX_EXPANSION_EACH } gx_expansion_scoring;
+typedef struct gx_query_expansion {
+    uint32_t max_words;    /* of one word of the query; 1 to GX_MAX_TERMS */
+    uint32_t fixed_prefix; /* of word~: so many characters at the beginning must be the same */
+    gx_expansion_scoring scoring;
+} gx_query_expansion;
+
 typedef struct gx_query_options {
     size_t size;
     gx_op op;
@@ -797,13 +810,14 @@ typedef struct gx_query_options {
      * for it. The search finds more than k documents by the query alone, until no other one can be among the best k,
      * which it knows by the greatest value of the attribute. approximate and block_budget are refused beside it. */
     gx_prior prior;
+    gx_query_expansion expansion; /* of GX_QUERY_BOOLEAN */
 } gx_query_options;
 #define GX_QUERY_OPTIONS                                                                                               \
     {                                                                                                                  \
         sizeof(gx_query_options), GX_OP_OR, 10, GX_BM25, NAN, NAN, true, false, NULL, NULL, 0, GX_ALGORITHM_AUTO, 0,   \
-            NULL, 0, 0,                                                                                                \
+            NULL, 0, 0, {"", GX_PRIOR_LOG, 0, 1},                                                                      \
         {                                                                                                              \
-            "", GX_PRIOR_LOG, 0, 1                                                                                     \
+            50, 0, GX_EXPANSION_EACH                                                                                   \
         }                                                                                                              \
     }
 GX_API void gx_query_options_init(gx_query_options *o, size_t size);

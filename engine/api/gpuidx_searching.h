@@ -4,6 +4,7 @@
 #define GPUIDX_SEARCHING_H
 
 #include "gpuidx.h"
+#include "gpuidx_expansion.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -213,6 +214,15 @@ typedef struct gx_snippet {
 /* Open the highlighter of a query of any kind; of GX_QUERY_BOOLEAN it takes the words that are not
  * negated. The query is copied. GX_EUSAGE (query's size, the boolean syntax), GX_ENOMEM. */
 GX_API gx_status gx_highlighter_open(gx_highlighter **out, const gx_index *ix, const gx_query *query, gx_error *err);
+/* The same with the options of the query's search, of which `expansion` counts; NULL: defaults. */
+GX_API gx_status gx_highlighter_open_options(gx_highlighter **out, const gx_index *ix, const gx_query *query,
+                                             const gx_query_options *options, gx_error *err);
+
+/* Words of the query that stand for several, in the query's order, and what each stands for; i < n_patterns. The word is
+ * added to *pattern. */
+struct gx_text;
+GX_API uint32_t gx_highlighter_n_patterns(const gx_highlighter *h);
+GX_API const gx_expansion *gx_highlighter_pattern(const gx_highlighter *h, uint32_t i, struct gx_text *pattern);
 GX_API void gx_highlighter_close(gx_highlighter *h);
 
 /* The number of different terms of the query, and the number of those that the index lacks. */

@@ -104,17 +104,17 @@ typedef struct one_term {
     bool failed;
 } one_term;
 
-static bool take_term(void *user, const char *term, size_t len, size_t begin, size_t end)
+static bool take_term(void *user, const gx_found_term *found)
 {
     one_term *t = user;
-    (void)begin, (void)end;
+    const size_t len = found->len;
     if (t->n++)
         return false;
     t->bytes = malloc(len + 1);
     t->failed = !t->bytes;
     t->len = len;
     if (t->bytes)
-        memcpy(t->bytes, term, len);
+        memcpy(t->bytes, found->term, len);
     return !t->failed;
 }
 
@@ -123,7 +123,7 @@ static gx_status compile_fuzzy(gx_fuzzy *z, const gx_index *ix, const char *text
                                const gx_expand_options *opt, gx_error *err)
 {
     one_term t = {0};
-    gx_status st = opt->as_is ? GX_OK : gx_analyze(ix->analyzer, text, len, take_term, &t);
+    gx_status st = opt->as_is ? GX_OK : gx_analyze_query(ix->analyzer, text, len, take_term, &t);
     if (st == GX_OK && t.failed)
         st = GX_ENOMEM;
     if (st == GX_OK && t.n != 1) {
@@ -343,7 +343,7 @@ gx_status gx_index_suggest(gx_expansion **out, const gx_index *ix, const char *w
     gx_status st = check_options(&opt, err);
     if (st != GX_OK)
         return st;
-    st = gx_analyze(ix->analyzer, word, len, take_term, &t);
+    st = gx_analyze_query(ix->analyzer, word, len, take_term, &t);
     if (st != GX_OK || t.failed)
         st = gx_fail(err, GX_ENOMEM, "cannot analyse a word of %zu bytes", len);
     gx_fuzzy z;

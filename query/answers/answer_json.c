@@ -125,6 +125,27 @@ static void put_unknown(gx_text *t, const gx_answer *a)
     gx_text_add_string(t, n ? "]" : "");
 }
 
+static void put_patterns(gx_text *t, const gx_answer *a)
+{
+    const uint32_t n = a->marks ? gx_highlighter_n_patterns(a->marks) : 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        gx_text pattern = {0};
+        const gx_expansion *e = gx_highlighter_pattern(a->marks, i, &pattern);
+        gx_text_add_string(t, i ? ",{\"pattern\":" : ",\"patterns\":[{\"pattern\":");
+        gx_text_add_json(t, pattern.bytes ? pattern.bytes : "", pattern.len);
+        gx_text_add_format(t, ",\"matched\":%llu,\"words\":[", (unsigned long long)e->n_matched);
+        for (uint32_t j = 0; j < e->n; ++j) {
+            gx_text_add_string(t, j ? ",{\"term\":" : "{\"term\":");
+            gx_text_add_json(t, e->words[j].word, e->words[j].len);
+            gx_text_add_format(t, ",\"df\":%llu,\"distance\":%u}", (unsigned long long)e->words[j].df,
+                               e->words[j].distance);
+        }
+        gx_text_add_string(t, "]}");
+        free(pattern.bytes);
+    }
+    gx_text_add_string(t, n ? "]" : "");
+}
+
 static void put_expanded(gx_text *t, const gx_answer *a)
 {
     for (uint32_t i = 0; i < a->n_expanded; ++i) {
@@ -153,6 +174,7 @@ static void put_head(gx_text *t, const gx_answer *a)
     gx_text_add_string(t, a->moved ? ",\"moved\":true" : "");
     put_facets(t, a);
     put_unknown(t, a);
+    put_patterns(t, a);
     put_expanded(t, a);
 }
 

@@ -30,7 +30,8 @@ struct gx_highlighter {
     const gx_index *ix;
     uint32_t n_terms, n_unknown;
     query_term terms[GX_MAX_TERMS];
-    bool no_memory; /* a term of the query was lost */
+    bool no_memory;      /* a term of the query was lost */
+    gx_boolean *boolean; /* the query, for the words that its patterns stand for; or NULL */
     /* of the text being looked through */
     const char *text;
     size_t at, word; /* words begun before `at` */
@@ -76,11 +77,21 @@ static gx_status take_text(gx_highlighter *h, const char *text, size_t len, gx_e
     return st ? gx_fail(err, st, "cannot analyse a query of %zu bytes: %s", len, gx_status_name(st)) : st;
 }
 
-static gx_status take_query(gx_highlighter *h, const gx_query *q, gx_error *err)
+/* The terms of a boolean query; of a pattern without words, none. */
+static gx_status take_boolean(gx_highlighter *h, const gx_query *q, const gx_query_options *opt, gx_error *err)
 {
-    char *words = NULL;
-    size_t len;
-    gx_status st = GX_OK;
+    const gx_status st = gx_boolean_open(&h->boolean, h->ix, NULL, q->text, q->len, opt, NULL, err);
+    for (uint32_t i = 0; st == GX_OK && i < gx_boolean_n_terms(h->boolean); ++i) {
+        size_t len;
+        const char *term = gx_boolean_term(h->boolean, i, &len);
+        if (len)
+            take_query_term(h, &(gx_found_term){.term = term, .len = len});
+    }
+    return st;
+}
+
+static gx_status take_query(gx_highlighter *h, const gx_query *q, const gx_query_options *opt, gx_error *err)
+{
     switch (q->kind) {
     case GX_QUERY_TEXT:
         return take_text(h, q->text, q->len, err);
@@ -91,27 +102,33 @@ static gx_status take_query(gx_highlighter *h, const gx_query *q, gx_error *err)
     case GX_QUERY_ALL:
         return GX_OK;
     case GX_QUERY_BOOLEAN:
-        st = gx_boolean_words(&words, &len, q->text, q->len, err);
-        if (st == GX_OK)
-            st = take_text(h, words, len, err);
-        free(words);
-        return st;
+        return take_boolean(h, q, opt, err);
     }
     return gx_fail(err, GX_EUSAGE, "queries of kind %d do not exist", (int)q->kind);
 }
 
 gx_status gx_highlighter_open(gx_highlighter **out, const gx_index *ix, const gx_query *query, gx_error *err)
 {
+    return gx_highlighter_open_options(out, ix, query, NULL, err);
+}
+
+gx_status gx_highlighter_open_options(gx_highlighter **out, const gx_index *ix, const gx_query *query,
+                                      const gx_query_options *options, gx_error *err)
+{
+    gx_query_options opt = GX_QUERY_OPTIONS;
     *out = NULL;
     gx_query q = GX_TEXT_QUERY("", 0);
     gx_status st = gx_sized_read(&q, sizeof q, query, GX_SIZE_THROUGH(gx_query, n_terms), "gx_query", err);
+    if (st == GX_OK)
+        st = gx_sized_read(&opt, sizeof opt, options, GX_SIZE_THROUGH(gx_query_options, mask), "gx_query_options", err);
     if (st != GX_OK)
         return st;
+    opt.op = GX_OP_OR;
     gx_highlighter *h = calloc(1, sizeof *h);
     if (!h)
         return gx_fail(err, GX_ENOMEM, "no memory to show snippets");
     h->ix = ix;
-    st = take_query(h, &q, err);
+    st = take_query(h, &q, &opt, err);
     if (st == GX_OK && h->no_memory)
         st = gx_fail(err, GX_ENOMEM, "no memory to show snippets");
     if (st == GX_OK)
@@ -127,7 +144,18 @@ void gx_highlighter_close(gx_highlighter *h)
         return;
     for (uint32_t i = 0; i < h->n_terms; ++i)
         free(h->terms[i].bytes);
+    gx_boolean_close(h->boolean);
     free(h);
+}
+
+uint32_t gx_highlighter_n_patterns(const gx_highlighter *h)
+{
+    return h->boolean ? gx_boolean_n_expanded(h->boolean) : 0;
+}
+
+const gx_expansion *gx_highlighter_pattern(const gx_highlighter *h, uint32_t i, gx_text *pattern)
+{
+    return gx_boolean_expanded(h->boolean, i, pattern);
 }
 
 uint32_t gx_highlighter_n_terms(const gx_highlighter *h)

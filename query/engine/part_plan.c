@@ -93,7 +93,7 @@ static gx_status match_parts(gx_mask ***out, const gx_part_engines *e, const gx_
         gx_boolean *b;
         part_leaf leaf = {e, i};
         const gx_boolean_leaves leaves = {whole, evaluate_leaf, &leaf};
-        if ((st = gx_boolean_open(&b, part, NULL, q->text, q->len, opt->op, err)) != GX_OK)
+        if ((st = gx_boolean_open(&b, part, NULL, q->text, q->len, opt, whole, err)) != GX_OK)
             break;
         st = gx_boolean_match(b, plan, &leaves, words, err);
         gx_boolean_close(b);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/api/gpuidx_answers.h"
 #include "engine/memory/grow.h"
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
@@ -225,6 +226,59 @@ static uint32_t read_phrase(reading *r, const gx_node *n, float weight, bool neg
     return add_match(r, GX_MATCH_PHRASE, b->n_phrases++);
 }
 
+/* ---- words that stand for several ---- */
+
+/* The words of a pattern: those of the whole collection, where ix is a part. NULL: failed. */
+static const gx_expansion *expand(reading *r, const gx_node *n)
+{
+    gx_boolean *b = r->b;
+    const uint32_t node = (uint32_t)(n - r->tree->nodes);
+    gx_expand_options opt = GX_EXPAND_OPTIONS;
+    gx_error why = {0};
+    for (uint32_t i = 0; b->whole && i < b->whole->n_expanded; ++i) {
+        if (b->whole->expanded[i].node == node)
+            return b->whole->expanded[i].words;
+    }
+    if (b->cancel && b->cancel(b->cancel_user)) {
+        r->st = gx_fail(r->err, GX_ECANCELLED, "the search was cancelled");
+        return NULL;
+    }
+    opt.max_words = b->options.max_words;
+    opt.fixed_prefix = b->options.fixed_prefix;
+    opt.distance = n->distance;
+    if (!gx_reserve(&b->expanded, &b->max_expanded, b->n_expanded + (size_t)1, sizeof *b->expanded)) {
+        fail_memory(r);
+        return NULL;
+    }
+    gx_expanded_node *e = &b->expanded[b->n_expanded];
+    e->node = node;
+    r->st = gx_index_expand(&e->words, b->ix, n->pattern, r->tree->words + n->word, n->len, &opt, &why);
+    if (r->st == GX_OK) {
+        ++b->n_expanded;
+        return e->words;
+    }
+    gx_fail(r->err, r->st, r->st == GX_EUSAGE ? "column %u: %s" : "%.0u%s", n->column, why.text);
+    return NULL;
+}
+
+/* A pattern is a group of the words that it stands for, and of one that no index has where there are none. */
+static uint32_t read_pattern(reading *r, const gx_node *n, float weight, bool negated)
+{
+    const gx_expansion *e = expand(r, n);
+    const uint32_t group = add_match(r, GX_MATCH_OR, 0);
+    r->word = n;
+    r->negated = negated;
+    r->group = group;
+    r->b->n_leaves -= e && e->n > 1 ? e->n - 1 : 0; /* it counts as one word */
+    for (uint32_t i = 0; e && i < e->n; ++i) {
+        r->weight = weight / (float)(1 + e->words[i].distance);
+        take_term(r, &(gx_found_term){.term = e->words[i].word, .len = e->words[i].len});
+    }
+    if (e && e->n == 0)
+        take_term(r, &(gx_found_term){.term = ""});
+    return close_group(r, group);
+}
+
 /* ---- the tree ---- */
 
 static uint32_t read_node(reading *r, uint32_t node, float weight, bool negated, gx_match_kind kind);
@@ -297,6 +351,8 @@ static uint32_t read_node(reading *r, uint32_t node, float weight, bool negated,
         return read_word(r, n, weight, negated, kind);
     case GX_NODE_PHRASE:
         return read_phrase(r, n, weight, negated);
+    case GX_NODE_PATTERN:
+        return read_pattern(r, n, weight, negated);
     case GX_NODE_CONDITION:
         r->b->selects = r->b->selects || !negated;
         return add_match(r, GX_MATCH_CONDITION, n->condition);
@@ -491,17 +547,33 @@ static gx_status read_tree(gx_boolean *b, gx_error *err)
     return GX_OK;
 }
 
+static gx_status check_expansion(const gx_query_expansion *e, gx_error *err)
+{
+    if (e->max_words == 0 || e->max_words > GX_MAX_TERMS)
+        return gx_fail(err, GX_EUSAGE, "a pattern is to stand for %u words at most; from 1 to %u are possible",
+                       e->max_words, GX_MAX_TERMS);
+    if (e->scoring != GX_EXPANSION_EACH)
+        return gx_fail(err, GX_EUSAGE, "scores of expansions of kind %d do not exist", (int)e->scoring);
+    return GX_OK;
+}
+
 gx_status gx_boolean_open(gx_boolean **out, const gx_index *ix, const gx_index *attributes, const char *text,
-                          size_t len, gx_op op, gx_error *err)
+                          size_t len, const gx_query_options *opt, const gx_boolean *whole, gx_error *err)
 {
     *out = NULL;
     gx_boolean *b = calloc(1, sizeof *b);
     if (!b)
         return gx_fail(err, GX_ENOMEM, "no memory for a boolean query");
     b->ix = ix;
-    b->op = op;
+    b->op = opt->op;
+    b->options = opt->expansion;
+    b->cancel = opt->cancel;
+    b->cancel_user = opt->user;
+    b->whole = whole;
     b->required = NONE;
-    gx_status st = gx_query_parse(&b->tree, attributes, text, len, err);
+    gx_status st = check_expansion(&opt->expansion, err);
+    if (st == GX_OK)
+        st = gx_query_parse(&b->tree, attributes, text, len, err);
     if (st == GX_OK)
         st = read_tree(b, err);
     if (st != GX_OK)
@@ -517,6 +589,9 @@ void gx_boolean_close(gx_boolean *b)
         return;
     for (uint32_t i = 0; b->filters && i < b->n_pieces; ++i)
         gx_filter_close(b->filters[i]);
+    for (uint32_t i = 0; i < b->n_expanded; ++i)
+        gx_expansion_free(b->expanded[i].words);
+    free(b->expanded);
     free(b->filters);
     free(b->items);
     free(b->pieces);
@@ -592,10 +667,11 @@ static gx_status plan_scored(gx_query_plan *out, const gx_boolean *b, const gx_c
 }
 
 /* A query of kind GX_QUERY_BOOLEAN or GX_QUERY_ALL. */
-static gx_status open_query(gx_boolean **out, const gx_index *ix, const gx_query *q, gx_op op, gx_error *err)
+static gx_status open_query(gx_boolean **out, const gx_index *ix, const gx_query *q, const gx_query_options *opt,
+                            gx_error *err)
 {
     const bool all = q->kind == GX_QUERY_ALL;
-    return gx_boolean_open(out, ix, ix, all ? "*" : q->text, all ? 1 : q->len, op, err);
+    return gx_boolean_open(out, ix, ix, all ? "*" : q->text, all ? 1 : q->len, opt, NULL, err);
 }
 
 gx_status gx_query_plan_any(gx_query_plan *out, gx_boolean **boolean, const gx_index *ix,
@@ -610,7 +686,7 @@ gx_status gx_query_plan_any(gx_query_plan *out, gx_boolean **boolean, const gx_i
         return gx_query_plan_make(out, q->terms, q->n_terms, stats, opt, err);
     if (q->kind != GX_QUERY_BOOLEAN && q->kind != GX_QUERY_ALL)
         return gx_fail(err, GX_EUSAGE, "queries of kind %d do not exist", (int)q->kind);
-    gx_status st = open_query(&b, ix, q, opt->op, err);
+    gx_status st = open_query(&b, ix, q, opt, err);
     if (st != GX_OK)
         return st;
     st = plan_scored(out, b, stats, opt, err);
@@ -627,7 +703,7 @@ static gx_status plan_boolean(gx_plan *out, gx_boolean **matches, const gx_index
     const gx_collection_stats stats = gx_collection_stats_of(ix);
     gx_query_plan plan;
     gx_boolean *b;
-    gx_status st = open_query(&b, ix, q, opt->op, err);
+    gx_status st = open_query(&b, ix, q, opt, err);
     if (st != GX_OK)
         return st;
     st = plan_scored(&plan, b, &stats, opt, err);
@@ -662,32 +738,40 @@ gx_status gx_plan_query(gx_plan *out, gx_boolean **matches, const gx_index *ix, 
 
 /* ---- words to show ---- */
 
-static void put_words(const gx_query_tree *t, uint32_t node, char *words, size_t *n)
+uint32_t gx_boolean_n_terms(const gx_boolean *b)
 {
-    const gx_node *x = &t->nodes[node];
-    if (x->kind == GX_NODE_WORD || x->kind == GX_NODE_PHRASE) {
-        if (*n)
-            words[(*n)++] = ' ';
-        memcpy(words + *n, t->words + x->word, x->len);
-        *n += x->len;
-    }
-    for (uint32_t c = x->kind == GX_NODE_NOT ? GX_NO_NODE : x->first; c != GX_NO_NODE; c = t->nodes[c].next) {
-        if (t->nodes[c].occur != GX_EXCLUDED)
-            put_words(t, c, words, n);
-    }
+    uint32_t n = b->n_scored;
+    for (uint32_t i = 0; i < b->n_phrases; ++i)
+        n += b->phrases[i].negated ? 0 : b->phrases[i].n;
+    return n;
 }
 
-gx_status gx_boolean_words(char **out, size_t *out_len, const char *text, size_t len, gx_error *err)
+const char *gx_boolean_term(const gx_boolean *b, uint32_t i, size_t *len)
 {
-    gx_query_tree tree;
-    const gx_status st = gx_query_parse(&tree, NULL, text, len, err);
-    *out = NULL;
-    *out_len = 0;
-    if (st != GX_OK)
-        return st;
-    *out = malloc(len + tree.n_nodes + 1); /* a blank a word */
-    if (*out)
-        put_words(&tree, tree.root, *out, out_len);
-    gx_query_tree_free(&tree);
-    return *out ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for the words of a query");
+    if (i < b->n_scored) {
+        *len = b->scored[i].len;
+        return b->bytes + b->scored[i].at;
+    }
+    const gx_read_phrase *p = b->phrases;
+    for (i -= b->n_scored; p->negated || i >= p->n; ++p)
+        i -= p->negated ? 0 : p->n;
+    *len = b->words[p->first + i].len;
+    return b->bytes + b->words[p->first + i].at;
+}
+
+uint32_t gx_boolean_n_expanded(const gx_boolean *b)
+{
+    return b->n_expanded;
+}
+
+const gx_expansion *gx_boolean_expanded(const gx_boolean *b, uint32_t i, gx_text *pattern)
+{
+    const gx_node *n = &b->tree.nodes[b->expanded[i].node];
+    const char *text = b->tree.words + n->word;
+    gx_text_add_string(pattern, n->pattern == GX_PATTERN_REGEX ? "/" : "");
+    gx_text_add(pattern, text, n->len);
+    gx_text_add_string(pattern, n->pattern == GX_PATTERN_REGEX ? "/" : n->pattern == GX_PATTERN_FUZZY ? "~" : "");
+    if (n->pattern == GX_PATTERN_FUZZY && n->distance <= GX_MAX_DISTANCE)
+        gx_text_add_format(pattern, "%u", n->distance);
+    return b->expanded[i].words;
 }

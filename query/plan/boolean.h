@@ -18,6 +18,9 @@
  * negated all documents match of which the structure is true; those without such a term have score 0.
  * A query needs a term or condition that is not negated.
  *
+ * A pattern (neutrin*) stands for a group of words with OR between, those of the whole collection; they count as one
+ * word.
+ *
  * A word that analysis drops (a stop word) disappears from its clause, and a clause or group
  * without words likewise. The terms of a word that analysis splits are all needed where the word
  * stands after +, - or NOT or beside AND; as an optional clause, or beside OR, each is as a word of
@@ -26,16 +29,19 @@
 #ifndef GX_QUERY_PLAN_BOOLEAN_H
 #define GX_QUERY_PLAN_BOOLEAN_H
 
+#include "engine/api/gpuidx_expansion.h"
 #include "index/index.h"
 #include "query/plan/plan.h"
 
+struct gx_text;
 typedef struct gx_boolean gx_boolean;
 
 /* attributes: the index whose attributes conditions name, which is ix or the collection that ix is a part
- * of; NULL: names are not looked up, because that was done before. GX_EUSAGE, naming the column: what the
- * syntax does not allow, or what no index can answer. GX_ENOMEM. */
+ * of; NULL: names are not looked up, because that was done before. opt: its op and expansion count. whole: the same
+ * query on the collection that ix is a part of, which outlives *out; its words of patterns are taken. NULL: those of
+ * ix. GX_EUSAGE, naming the column: what the syntax does not allow, or what no index can answer. GX_ENOMEM. */
 gx_status gx_boolean_open(gx_boolean **out, const gx_index *ix, const gx_index *attributes, const char *text,
-                          size_t len, gx_op op, gx_error *err);
+                          size_t len, const gx_query_options *opt, const gx_boolean *whole, gx_error *err);
 void gx_boolean_close(gx_boolean *b);
 
 /* Whether a plan and its filter say all, without a mask. */
@@ -74,7 +80,14 @@ gx_status gx_plan_query(gx_plan *out, gx_boolean **matches, const gx_index *ix, 
 gx_status gx_query_plan_any(gx_query_plan *out, gx_boolean **b, const gx_index *ix, const gx_collection_stats *stats,
                             const gx_query *q, const gx_query_options *opt, gx_error *err);
 
-/* The words of a boolean query that are not negated, with blanks between; the caller frees. */
-gx_status gx_boolean_words(char **out, size_t *out_len, const char *text, size_t len, gx_error *err);
+/* The terms that score, as analysis leaves them, those of patterns among them: of [gx_boolean_n_terms], some of which
+ * may be equal. A pattern that no term matches has the term "". */
+uint32_t gx_boolean_n_terms(const gx_boolean *b);
+const char *gx_boolean_term(const gx_boolean *b, uint32_t i, size_t *len);
+
+/* Patterns, in the query's order, and the words that each stands for. The pattern is added to *pattern as the query has
+ * it. */
+uint32_t gx_boolean_n_expanded(const gx_boolean *b);
+const gx_expansion *gx_boolean_expanded(const gx_boolean *b, uint32_t i, struct gx_text *pattern);
 
 #endif

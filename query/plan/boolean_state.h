@@ -43,6 +43,12 @@ typedef struct gx_read_word {
     gx_phrase_word in_index; /* its list is UINT32_MAX also where ix is a collection */
 } gx_read_word;
 
+/* The words that a pattern of the query stands for. */
+typedef struct gx_expanded_node {
+    uint32_t node; /* of the tree */
+    gx_expansion *words;
+} gx_expanded_node;
+
 /* Conditions that are one filter: items [begin, begin + n) of gx_boolean.items. */
 typedef struct gx_piece {
     uint32_t begin, n;
@@ -74,6 +80,13 @@ struct gx_boolean {
     uint32_t n_phrases, n_words;
     char *bytes;
     size_t n_bytes;
+    gx_query_expansion options;
+    bool (*cancel)(void *user);
+    void *cancel_user;
+    gx_expanded_node *expanded; /* [n_expanded] by rising node; `whole` has those of its parts */
+    size_t max_expanded;
+    uint32_t n_expanded;
+    const gx_boolean *whole; /* the same query on the whole collection, or NULL */
 };
 
 #endif

@@ -53,8 +53,8 @@ static bool enter(parser *p, uint32_t column)
 
 static uint32_t parse_clauses(parser *p, uint32_t open);
 
-/* Bytes up to the word's end, without backslashes. False: refused. */
-static bool read_word(parser *p, uint32_t node, bool quoted)
+/* Bytes up to the word's end, without backslashes unless `raw`. False: refused. */
+static bool read_bytes(parser *p, uint32_t node, bool quoted, bool raw)
 {
     gx_node *n = &p->tree.nodes[node];
     n->word = p->n_word_bytes;
@@ -62,6 +62,8 @@ static bool read_word(parser *p, uint32_t node, bool quoted)
                   : !gx_scan_is_word_end(&p->in)) {
         if (gx_scan_is_next(&p->in, '\\')) {
             const uint32_t column = p->in.column;
+            if (raw)
+                p->tree.words[p->n_word_bytes++] = '\\';
             gx_scan_step(&p->in);
             if (gx_scan_is_end(&p->in)) {
                 gx_scan_refuse(&p->in, column, "a character is expected after the backslash");
@@ -75,6 +77,72 @@ static bool read_word(parser *p, uint32_t node, bool quoted)
     }
     n->len = p->n_word_bytes - n->word;
     return true;
+}
+
+static bool read_word(parser *p, uint32_t node, bool quoted)
+{
+    return read_bytes(p, node, quoted, false);
+}
+
+/* ---- words that stand for several ---- */
+
+static uint32_t parse_wildcard(parser *p)
+{
+    const uint32_t node = add_node(p, GX_NODE_PATTERN, p->in.column);
+    if (node == GX_NO_NODE || !read_bytes(p, node, false, true))
+        return GX_NO_NODE;
+    p->tree.nodes[node].pattern = GX_PATTERN_WILDCARD;
+    return node;
+}
+
+/* A word, ~ and a number up to 2, which may be left out. */
+static uint32_t parse_fuzzy(parser *p, gx_word_sign sign)
+{
+    const uint32_t node = add_node(p, GX_NODE_PATTERN, p->in.column);
+    const size_t len = p->in.len;
+    if (node == GX_NO_NODE)
+        return node;
+    p->in.len = sign.at;
+    const bool good = read_word(p, node, false);
+    p->in.len = len;
+    if (!good)
+        return GX_NO_NODE;
+    gx_node *n = &p->tree.nodes[node];
+    n->pattern = GX_PATTERN_FUZZY;
+    gx_scan_step(&p->in);
+    n->distance = gx_scan_is_word_end(&p->in) ? GX_DISTANCE_AUTO : (uint32_t)(gx_scan_peek(&p->in) - '0');
+    while (!gx_scan_is_word_end(&p->in))
+        gx_scan_step(&p->in);
+    return node;
+}
+
+/* At the opening slash. */
+static uint32_t parse_regex(parser *p)
+{
+    const uint32_t column = p->in.column, node = add_node(p, GX_NODE_PATTERN, column);
+    if (node == GX_NO_NODE)
+        return node;
+    gx_node *n = &p->tree.nodes[node];
+    n->pattern = GX_PATTERN_REGEX;
+    n->word = p->n_word_bytes;
+    for (gx_scan_step(&p->in); !gx_scan_is_end(&p->in) && !gx_scan_is_next(&p->in, '/'); gx_scan_step(&p->in)) {
+        if (gx_scan_is_next(&p->in, '\\') && p->in.at + 1 < p->in.len) {
+            gx_scan_step(&p->in);
+            if (!gx_scan_is_next(&p->in, '/'))
+                p->tree.words[p->n_word_bytes++] = '\\';
+        }
+        p->tree.words[p->n_word_bytes++] = gx_scan_peek(&p->in);
+    }
+    n->len = p->n_word_bytes - n->word;
+    if (!gx_scan_take(&p->in, '/'))
+        return gx_scan_refuse(&p->in, column, "a second / is expected, which ends a regular expression" GX_OR_QUOTES);
+    if (n->len == 0)
+        return gx_scan_refuse(&p->in, column, "a regular expression is expected between the slashes" GX_OR_QUOTES);
+    if (!gx_scan_is_word_end(&p->in))
+        return gx_scan_refuse(
+            &p->in, p->in.column,
+            "a blank is expected behind the regular expression; write \\/ for a slash in it" GX_OR_QUOTES);
+    return node;
 }
 
 static uint32_t parse_condition(parser *p)
@@ -122,12 +190,16 @@ static uint32_t read_phrase(parser *p, uint32_t node, char close)
 {
     const size_t begin = p->n_word_bytes;
     uint32_t n_words = 0, star = 0;
+    gx_word_sign sign = {0};
     for (gx_scan_skip_blanks(&p->in); !gx_scan_is_end(&p->in) && !gx_scan_is_next(&p->in, close);
          gx_scan_skip_blanks(&p->in)) {
         if (close == ')' && strchr("+-(\"^", gx_scan_peek(&p->in)))
             return gx_scan_refuse(&p->in, p->in.column, "only words stand in a window, not %c", gx_scan_peek(&p->in));
-        if (close == ')' && (gx_scan_signs(&p->in) || p->in.st != GX_OK))
+        if (close == ')' && (gx_scan_signs(&p->in, &sign) || p->in.st != GX_OK))
             return gx_scan_refuse(&p->in, p->in.column, "only words stand in a window, no conditions");
+        if (close == ')' && (sign.kind || gx_scan_is_next(&p->in, '/')))
+            return gx_scan_refuse(&p->in, p->in.column,
+                                  "a word in a window stands for itself alone, without *, ?, ~ and /");
         if (n_words++)
             p->tree.words[p->n_word_bytes++] = ' ';
         if (!read_word(p, node, close == '"'))
@@ -225,12 +297,17 @@ static uint32_t parse_primary(parser *p)
     case '^':
     case '+':
         return gx_scan_refuse(&p->in, column, "a word or ( is expected, not %c", gx_scan_peek(&p->in));
+    case '/':
+        return parse_regex(p);
     default: {
+        gx_word_sign sign;
         if (sees_window(p))
             return parse_window(p);
-        const size_t colon = gx_scan_signs(&p->in);
+        const size_t colon = gx_scan_signs(&p->in, &sign);
         if (p->in.st != GX_OK)
             return GX_NO_NODE;
+        if (!colon && sign.kind)
+            return sign.kind == '~' ? parse_fuzzy(p, sign) : parse_wildcard(p);
         if (colon && memchr(p->in.text + p->in.at, '\\', colon - p->in.at))
             return gx_scan_refuse(&p->in, column, "%s", NO_FIELDS);
         if (colon)

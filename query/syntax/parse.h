@@ -7,9 +7,10 @@
  *   and      = unary { "AND" unary }
  *   unary    = { "NOT" | "-" } boosted
  *   boosted  = primary ["^" number]
- *   primary  = word | phrase | window | "(" query ")" | condition
+ *   primary  = word | pattern | phrase | window | "(" query ")" | condition
  *   phrase   = '"' words '"' [ "~" number ]
  *   window   = ( "NEAR" | "ONEAR" ) "/" number "(" words ")"
+ *   pattern  = a word with ? or * in it | word "~" ["0" | "1" | "2"] | "/" regular expression "/"
  *
  * AND, OR and NOT are operators in capitals only. A word ends at white space or at one of ( ) " ^ ; + and - are
  * signs only at its beginning; a backslash takes the next character as it is. "+" and "-" bind to one operand:
@@ -25,6 +26,7 @@
 #ifndef GX_QUERY_SYNTAX_PARSE_H
 #define GX_QUERY_SYNTAX_PARSE_H
 
+#include "engine/api/gpuidx_expansion.h"
 #include "query/syntax/condition.h"
 
 #define GX_PARSE_MAX_DEPTH 64u   /* parentheses, NOTs and signs, each inside the one before */
@@ -32,7 +34,8 @@
 
 typedef enum gx_node_kind {
     GX_NODE_WORD,
-    GX_NODE_PHRASE, /* a phrase of several words, or a window */
+    GX_NODE_PHRASE,  /* a phrase of several words, or a window */
+    GX_NODE_PATTERN, /* a word that stands for several */
     GX_NODE_CONDITION,
     GX_NODE_CLAUSES, /* side by side; each child has an occurrence */
     GX_NODE_AND,
@@ -54,6 +57,9 @@ typedef struct gx_node {
     char window;      /* GX_NODE_PHRASE: '"', or 'N' and 'O' of NEAR and ONEAR */
     uint32_t slop;    /* GX_NODE_PHRASE: the number */
     uint32_t condition; /* GX_NODE_CONDITION: its number */
+    /* GX_NODE_PATTERN: its text is that of gx_index_expand, at gx_query_tree.words + word */
+    gx_pattern_kind pattern;
+    uint32_t distance;
 } gx_node;
 
 typedef struct gx_query_tree {

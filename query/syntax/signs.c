@@ -1,6 +1,6 @@
 #include "query/syntax/signs.h"
 
-#define OR_QUOTES "; put the word in quotes to search for it as it stands"
+#define OR_QUOTES GX_OR_QUOTES
 
 typedef enum place { NOT_A_SIGN, AT_BEGIN, ANYWHERE, COLON } place;
 
@@ -66,8 +66,6 @@ static const char *fault_at_begin(const gx_scanner *s)
     switch (*p) {
     case '!':
         return "! is no operator: - or NOT before a word excludes it" OR_QUOTES;
-    case '/':
-        return "regular expressions cannot be searched" OR_QUOTES;
     case '[':
     case '{':
         return "a range follows the name of an attribute and a colon, as in year:[2015 TO 2019]" OR_QUOTES;
@@ -83,6 +81,16 @@ static const char *fault_at_begin(const gx_scanner *s)
                                      : "this dash is no minus sign; write - to exclude a word" OR_QUOTES;
 }
 
+static const char *fault_of_tilde(const gx_scanner *s, size_t i)
+{
+    const bool digit = !ends_at(s, i + 1) && s->text[i + 1] >= '0' && s->text[i + 1] <= '2';
+    if (i == s->at)
+        return "a word is expected right before ~, as in neutrino~1" OR_QUOTES;
+    return ends_at(s, i + 1 + digit)
+               ? NULL
+               : "0, 1 or 2 is expected behind ~, or nothing: the number of typing errors" OR_QUOTES;
+}
+
 /* What is wrong with a sign at text[i], wherever it stands in a word; NULL: nothing. */
 static const char *fault_anywhere(const gx_scanner *s, size_t i)
 {
@@ -91,11 +99,11 @@ static const char *fault_anywhere(const gx_scanner *s, size_t i)
     case '*':
         return begin && ends_at(s, i + 1)
                    ? "* stands alone, for all documents; beside words, conditions select, as in has:year or year:>=2015"
-                   : "* does not stand for letters: words are searched whole" OR_QUOTES;
+                   : NULL;
     case '?':
-        return "? does not stand for a letter: words are searched whole" OR_QUOTES;
+        return begin && ends_at(s, i + 1) ? "? stands for a letter of a word, as in n?utrino" OR_QUOTES : NULL;
     case '~':
-        return "~ does not find similar words: words are searched as they are spelled" OR_QUOTES;
+        return fault_of_tilde(s, i);
     case '|':
         return "| is no operator: write OR" OR_QUOTES;
     case '&':
@@ -117,8 +125,21 @@ static bool take_colon(gx_scanner *s, size_t i)
                   "a value is expected right behind the colon, as in year:2019; write \\: for a colon in a word");
 }
 
-size_t gx_scan_signs(gx_scanner *s)
+/* A sign that is right makes a pattern of the word, unless another one has made another kind of pattern of it. */
+static const char *take_sign(const gx_scanner *s, size_t i, gx_word_sign *sign)
 {
+    const char kind = s->text[i] == '?' ? '*' : s->text[i];
+    if (kind != '*' && kind != '~')
+        return NULL;
+    if (sign->kind && sign->kind != kind)
+        return "~ is for words without * and ?" OR_QUOTES;
+    *sign = (gx_word_sign){kind, i};
+    return NULL;
+}
+
+size_t gx_scan_signs(gx_scanner *s, gx_word_sign *sign)
+{
+    *sign = (gx_word_sign){0};
     for (size_t i = s->at; !ends_at(s, i); ++i) {
         const place where = places[(unsigned char)s->text[i]];
         const char *fault = NULL;
@@ -126,12 +147,19 @@ size_t gx_scan_signs(gx_scanner *s)
             ++i;
         if (i >= s->len || where == NOT_A_SIGN)
             continue;
+        if (where == COLON && sign->kind) {
+            refuse(s, sign->at,
+                   "the name of an attribute has no *, ? or ~; * alone stands for all documents" OR_QUOTES);
+            return 0;
+        }
         if (where == COLON)
             return take_colon(s, i) ? i : 0;
         if (where == ANYWHERE)
             fault = fault_anywhere(s, i);
         else if (i == s->at)
             fault = fault_at_begin(s);
+        if (!fault)
+            fault = take_sign(s, i, sign);
         if (fault) {
             refuse(s, i, fault);
             return 0;

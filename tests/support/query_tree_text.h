@@ -26,6 +26,27 @@ static inline void put_word(FILE *out, const char *word, size_t len)
     }
 }
 
+static inline void put_pattern(FILE *out, const gx_query_tree *t, const gx_node *n)
+{
+    const char *p = t->words + n->word;
+    const bool regex = n->pattern == GX_PATTERN_REGEX;
+    if (n->pattern == GX_PATTERN_FUZZY) {
+        put_word(out, p, n->len);
+        fputs(n->distance == GX_DISTANCE_AUTO ? "~" : (const char *[]){"~0", "~1", "~2"}[n->distance], out);
+        return;
+    }
+    fputs(regex ? "/" : "", out);
+    for (size_t i = 0; i < n->len; ++i) {
+        const bool escape = p[i] == '\\' && i + 1 < n->len;
+        if (regex && p[i] == '/')
+            putc('\\', out);
+        putc(p[i], out);
+        if (escape && !(regex && p[i + 1] == '/'))
+            putc(p[++i], out);
+    }
+    fputs(regex ? "/" : "", out);
+}
+
 static inline void put_condition(FILE *out, const gx_query_tree *t, const gx_condition *c)
 {
     gx_bytes text = {0};
@@ -63,12 +84,15 @@ static inline void put_node(FILE *out, const gx_query_tree *t, uint32_t node, bo
 {
     const gx_node *n = &t->nodes[node];
     const char *between = n->kind == GX_NODE_AND ? " AND " : n->kind == GX_NODE_OR ? " OR " : " ";
-    const bool leaf = n->kind == GX_NODE_WORD || n->kind == GX_NODE_PHRASE || n->kind == GX_NODE_CONDITION;
+    const bool leaf = n->kind == GX_NODE_WORD || n->kind == GX_NODE_PATTERN || n->kind == GX_NODE_PHRASE ||
+                      n->kind == GX_NODE_CONDITION;
     const bool group = !root && !leaf && n->kind != GX_NODE_NOT;
     if (n->kind == GX_NODE_WORD)
         put_word(out, t->words + n->word, n->len);
     else if (n->kind == GX_NODE_PHRASE)
         put_phrase(out, t, n);
+    else if (n->kind == GX_NODE_PATTERN)
+        put_pattern(out, t, n);
     else if (n->kind == GX_NODE_CONDITION)
         put_condition(out, t, &t->conditions[n->condition]);
     fputs(n->kind == GX_NODE_NOT ? "NOT " : group ? "(" : "", out);
