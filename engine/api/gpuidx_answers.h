@@ -57,6 +57,7 @@ typedef struct gx_answer {
     const char *engine;               /* "cpu" or "gpu" */
     gx_highlighter *marks;            /* of the query; NULL: neither unknown terms nor snippets are shown */
     bool snippets;                    /* show them, where texts are stored */
+    uint32_t n_suggested;             /* most words that are suggested for a term that the index lacks */
     const gx_weighted_term *expanded; /* [n_expanded] the query's terms where it was expanded, or NULL */
     uint32_t n_expanded;
     const gx_explanation *explanations; /* [n_hits], or NULL: why each hit has its score */

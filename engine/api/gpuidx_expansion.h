@@ -75,6 +75,9 @@ GX_API void gx_expansion_free(gx_expansion *e); /* accepts NULL */
  * GX_MAX_EXPANSIONS), GX_ENOMEM. Thread-safe. */
 GX_API gx_status gx_index_suggest(gx_expansion **out, const gx_index *ix, const char *word, size_t len, uint32_t n,
                                   gx_error *err);
+/* The same of a term, which is not analysed. */
+GX_API gx_status gx_index_suggest_term(gx_expansion **out, const gx_index *ix, const char *term, size_t len, uint32_t n,
+                                       gx_error *err);
 
 #ifdef __cplusplus
 }

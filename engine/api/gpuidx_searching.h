@@ -218,8 +218,8 @@ GX_API gx_status gx_highlighter_open(gx_highlighter **out, const gx_index *ix, c
 GX_API gx_status gx_highlighter_open_options(gx_highlighter **out, const gx_index *ix, const gx_query *query,
                                              const gx_query_options *options, gx_error *err);
 
-/* Words of the query that stand for several, in the query's order, and what each stands for; i < n_patterns. The word is
- * added to *pattern. */
+/* Words of the query that stand for several, in the query's order, and what each stands for; i < n_patterns. The word
+ * is added to *pattern. */
 struct gx_text;
 GX_API uint32_t gx_highlighter_n_patterns(const gx_highlighter *h);
 GX_API const gx_expansion *gx_highlighter_pattern(const gx_highlighter *h, uint32_t i, struct gx_text *pattern);
@@ -230,6 +230,9 @@ GX_API uint32_t gx_highlighter_n_terms(const gx_highlighter *h);
 GX_API uint32_t gx_highlighter_n_unknown(const gx_highlighter *h);
 /* The i-th term that the index lacks, i < n_unknown; NUL-terminated. */
 GX_API const char *gx_highlighter_unknown(const gx_highlighter *h, uint32_t i);
+/* What may be meant by it: at most n words, as gx_index_suggest finds them. Free *out with gx_expansion_free. */
+GX_API gx_status gx_highlighter_suggest(gx_expansion **out, const gx_highlighter *h, uint32_t i, uint32_t n,
+                                        gx_error *err);
 
 /* Find the snippet of a text. max_words >= 1. If no word matches, it is the beginning of the
  * text. */

@@ -331,28 +331,34 @@ void gx_expansion_free(gx_expansion *e)
     free(e);
 }
 
-gx_status gx_index_suggest(gx_expansion **out, const gx_index *ix, const char *word, size_t len, uint32_t n,
-                           gx_error *err)
+gx_status gx_index_suggest_term(gx_expansion **out, const gx_index *ix, const char *term, size_t len, uint32_t n,
+                                gx_error *err)
 {
     gx_expand_options opt = GX_EXPAND_OPTIONS;
-    one_term t = {0};
+    gx_fuzzy z;
     *out = NULL;
     gx_clear_error(err);
     opt.max_words = n;
     opt.nearest = opt.as_is = true;
-    gx_status st = check_options(&opt, err);
+    const gx_status st = check_options(&opt, err);
     if (st != GX_OK)
         return st;
-    st = gx_analyze_query(ix->analyzer, word, len, take_term, &t);
+    if (check_text(GX_PATTERN_FUZZY, term, len, NULL) != GX_OK || gx_index_df_of(ix, term, len) ||
+        gx_fuzzy_compile(&z, term, len, 0, 0, NULL) != GX_OK)
+        return make_expansion(out, NULL, 0, 0, err);
+    return gx_index_expand(out, ix, GX_PATTERN_FUZZY, term, len, &opt, err);
+}
+
+gx_status gx_index_suggest(gx_expansion **out, const gx_index *ix, const char *word, size_t len, uint32_t n,
+                           gx_error *err)
+{
+    one_term t = {0};
+    *out = NULL;
+    gx_status st = gx_analyze_query(ix->analyzer, word, len, take_term, &t);
     if (st != GX_OK || t.failed)
         st = gx_fail(err, GX_ENOMEM, "cannot analyse a word of %zu bytes", len);
-    gx_fuzzy z;
-    const bool none = t.n != 1 || t.len == 0 || (st == GX_OK && gx_index_df_of(ix, t.bytes, t.len)) ||
-                      gx_fuzzy_compile(&z, t.bytes ? t.bytes : "", t.len, 0, 0, NULL) != GX_OK;
-    if (st == GX_OK && none)
-        st = make_expansion(out, NULL, 0, 0, err);
-    else if (st == GX_OK)
-        st = gx_index_expand(out, ix, GX_PATTERN_FUZZY, t.bytes, t.len, &opt, err);
+    else
+        st = gx_index_suggest_term(out, ix, t.n == 1 ? t.bytes : "", t.n == 1 ? t.len : 0, n, err);
     free(t.bytes);
     return st;
 }

@@ -1,5 +1,5 @@
-/* wildcard.c: patterns of ? and *. The terms that begin with the text before the first sign follow each other; of those,
- * the ones that end with the text behind the last sign, or that have the longest text between, are looked at closely. */
+/* wildcard.c: patterns of ? and *. Terms that begin with the text before the first sign follow each other; of those,
+ * those that end with the text behind the last sign, or that have the longest text between, are looked at closely. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -114,6 +114,37 @@ static void put_facets(gx_text *t, const gx_answer *a)
         put_figures(t, of_all, 0);
 }
 
+static void put_words(gx_text *t, const gx_expansion *e)
+{
+    for (uint32_t j = 0; j < e->n; ++j) {
+        gx_text_add_string(t, j ? ",{\"term\":" : "{\"term\":");
+        gx_text_add_json(t, e->words[j].word, e->words[j].len);
+        gx_text_add_format(t, ",\"df\":%llu,\"distance\":%u}", (unsigned long long)e->words[j].df,
+                           e->words[j].distance);
+    }
+}
+
+/* What may be meant by the n unknown terms. */
+static void put_suggestions(gx_text *t, const gx_answer *a, uint32_t n)
+{
+    uint32_t n_shown = 0;
+    for (uint32_t i = 0; i < n && i < 16 && a->n_suggested; ++i) {
+        const char *term = gx_highlighter_unknown(a->marks, i);
+        gx_expansion *e;
+        if (gx_highlighter_suggest(&e, a->marks, i, a->n_suggested, NULL) != GX_OK)
+            continue;
+        if (e->n) {
+            gx_text_add_string(t, n_shown++ ? ",{\"for\":" : ",\"suggestions\":[{\"for\":");
+            gx_text_add_json(t, term, strlen(term));
+            gx_text_add_string(t, ",\"words\":[");
+            put_words(t, e);
+            gx_text_add_string(t, "]}");
+        }
+        gx_expansion_free(e);
+    }
+    gx_text_add_string(t, n_shown ? "]" : "");
+}
+
 static void put_unknown(gx_text *t, const gx_answer *a)
 {
     const uint32_t n = a->marks ? gx_highlighter_n_unknown(a->marks) : 0;
@@ -123,6 +154,7 @@ static void put_unknown(gx_text *t, const gx_answer *a)
         gx_text_add_json(t, term, strlen(term));
     }
     gx_text_add_string(t, n ? "]" : "");
+    put_suggestions(t, a, n);
 }
 
 static void put_patterns(gx_text *t, const gx_answer *a)
@@ -134,12 +166,7 @@ static void put_patterns(gx_text *t, const gx_answer *a)
         gx_text_add_string(t, i ? ",{\"pattern\":" : ",\"patterns\":[{\"pattern\":");
         gx_text_add_json(t, pattern.bytes ? pattern.bytes : "", pattern.len);
         gx_text_add_format(t, ",\"matched\":%llu,\"words\":[", (unsigned long long)e->n_matched);
-        for (uint32_t j = 0; j < e->n; ++j) {
-            gx_text_add_string(t, j ? ",{\"term\":" : "{\"term\":");
-            gx_text_add_json(t, e->words[j].word, e->words[j].len);
-            gx_text_add_format(t, ",\"df\":%llu,\"distance\":%u}", (unsigned long long)e->words[j].df,
-                               e->words[j].distance);
-        }
+        put_words(t, e);
         gx_text_add_string(t, "]}");
         free(pattern.bytes);
     }

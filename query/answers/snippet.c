@@ -175,6 +175,12 @@ const char *gx_highlighter_unknown(const gx_highlighter *h, uint32_t i)
     return "";
 }
 
+gx_status gx_highlighter_suggest(gx_expansion **out, const gx_highlighter *h, uint32_t i, uint32_t n, gx_error *err)
+{
+    return gx_index_suggest_term(out, h->ix, gx_highlighter_unknown(h, i), strlen(gx_highlighter_unknown(h, i)), n,
+                                 err);
+}
+
 /* ---- the text ---- */
 
 static bool is_space(char c)

@@ -267,6 +267,7 @@ static uint32_t read_pattern(reading *r, const gx_node *n, float weight, bool ne
     const gx_expansion *e = expand(r, n);
     const uint32_t group = add_match(r, GX_MATCH_OR, 0);
     r->word = n;
+    r->weight = weight;
     r->negated = negated;
     r->group = group;
     r->b->n_leaves -= e && e->n > 1 ? e->n - 1 : 0; /* it counts as one word */

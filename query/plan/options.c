@@ -33,6 +33,8 @@ typedef enum option_id {
     ALGORITHM,
     APPROXIMATE,
     PRIOR,
+    MAX_EXPANSIONS,
+    FUZZY_PREFIX,
     N_OPTIONS
 } option_id;
 
@@ -56,6 +58,10 @@ static const gx_search_option options[N_OPTIONS] = {
                      "give up exactness for speed: terms:X and blocks:N with a comma between; 0: exact"},
     [PRIOR] = {"prior", GX_OPTION_TEXT, NULL, 0, 0,
                "add a number of each document to its score: NAME:w=X,form=F, F log, sat or linear; or off"},
+    [MAX_EXPANSIONS] = {"max-expansions", GX_OPTION_COUNT, NULL, 1, GX_MAX_TERMS,
+                        "the most words that a word with * or ? or ~ or /.../ of the boolean syntax stands for"},
+    [FUZZY_PREFIX] = {"fuzzy-prefix", GX_OPTION_COUNT, NULL, 0, GX_MAX_FUZZY_CHARACTERS,
+                      "so many characters at the beginning of word~ have no typing errors"},
 };
 
 const gx_search_option *gx_search_options(size_t *n)
@@ -201,6 +207,12 @@ static gx_status assign(gx_search_setup *s, option_id id, const value *v, gx_err
             return gx_prior_read(&o->prior, v->text, err);
         o->prior.weight = 0;
         break;
+    case MAX_EXPANSIONS:
+        o->expansion.max_words = (uint32_t)v->number;
+        break;
+    case FUZZY_PREFIX:
+        o->expansion.fixed_prefix = (uint32_t)v->number;
+        break;
     case N_OPTIONS:
         break;
     }
@@ -328,6 +340,12 @@ void gx_search_setup_get(const gx_search_setup *s, const gx_search_option *optio
         break;
     case PRIOR:
         gx_prior_write(&o->prior, text);
+        break;
+    case MAX_EXPANSIONS:
+        snprintf(text, GX_OPTION_VALUE_BYTES, "%u", o->expansion.max_words);
+        break;
+    case FUZZY_PREFIX:
+        snprintf(text, GX_OPTION_VALUE_BYTES, "%u", o->expansion.fixed_prefix);
         break;
     case N_OPTIONS:
         break;

@@ -47,8 +47,9 @@ boolean() {
 }
 
 @test "signs of other engines are refused with their column and a cure" {
-    for case in '!apple@column 1' 'banana && apple@column 8' 'banana || apple@column 8' 'app*@column 4' \
-        'a?ple@column 2' 'apple~2@column 6' '/apple/@column 1' '[apple TO date]@column 1' '+apple +y: 1@column 11' \
+    for case in '!apple@column 1' 'banana && apple@column 8' 'banana || apple@column 8' 'app* *@column 6' \
+        '?*@column 1' 'apple~3@column 6' '/apple@column 1' '/app[le/@column 1' \
+        '[apple TO date]@column 1' '+apple +y: 1@column 11' \
         'apple y :1@column 9' 'apple y>1@column 8' 'apple y=1@column 8'; do
         boolean "${case%%@*}"
         exits 2

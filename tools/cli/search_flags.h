@@ -141,6 +141,12 @@
      "long queries, of 6 weights or 16 words and more: shorter ones are answered exactly in less time. " \
      "`blocks` means nothing with an `--algorithm` other than `auto` and `block-max`. Use it on the " \
      "CPU; a GPU is faster with exact answers, and knows `terms` alone"}, \
+    {"max-expansions", 0, CLI_COUNT, "N", "50", \
+     "a word such as `neutrin*`, `n?utrino`, `neutrino~1` or `/neutrin[os]/` of the boolean syntax stands for at " \
+     "most `N` words of the index: those that most documents hold", .min = 1, .max = GX_MAX_TERMS}, \
+    {"fuzzy-prefix", 0, CLI_COUNT, "N", "0", \
+     "the first `N` characters of a word such as `neutrino~1` have no typing errors", \
+     .max = GX_MAX_FUZZY_CHARACTERS}, \
     {"engine", 0, CLI_CHOICE, CLI_SEARCH_ENGINES, "auto", \
      "where to search; `auto` takes a GPU where one can be used that has room for the index, if need be without its " \
      "lists (`--resident`), else the CPU; `hybrid` lets both " \
@@ -166,7 +172,8 @@ extern const gx_shard *cli_shard;
 
 /* Note, once a process, that signs in the text of a plain query mean nothing, if it has such. */
 void cli_note_operators(const char *text, size_t len);
-#define CLI_PLAIN_SIGNS "quotes, + - * and ~ mean nothing in the plain syntax; --syntax=boolean knows +word and -word"
+#define CLI_PLAIN_SIGNS \
+    "quotes, + - * and ~ mean nothing in the plain syntax; --syntax=boolean knows +word, -word, word* and word~"
 
 gx_engine_options cli_engine_options(const cli_args *a);
 /* Add --devices and --spread, of a command that has them. 0, or the exit code with the message printed. */

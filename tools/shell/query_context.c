@@ -77,9 +77,9 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         .skip = cli_choice(a, "on-error") == 1,
     };
     if ((code = cli_add_approximate(&k->options, a)) || (code = cli_add_prior(&k->options, a)) ||
-        (code = cli_add_devices(&k->engine, a)) ||
-        (code = cli_add_residency(&k->engine, a)) || (code = cli_open_index(&k->ix, a, path)) ||
-        (code = open_session(&k->en, &k->session, k->ix, &k->engine)) || (code = cli_warm(k->en, a)) ||
+        (code = cli_add_devices(&k->engine, a)) || (code = cli_add_residency(&k->engine, a)) ||
+        (code = cli_open_index(&k->ix, a, path)) || (code = open_session(&k->en, &k->session, k->ix, &k->engine)) ||
+        (code = cli_warm(k->en, a)) ||
         (code = ask_set_filter(k, cli_text(a, "only"), cli_text(a, "not"), cli_text(a, "filter"))) ||
         (code = ask_set_facets(k, cli_text(a, "facet"), cli_text(a, "sums"))) ||
         (code = ask_set_shown(k, cli_text(a, "show"))) || (code = set_page(k, a)))
@@ -307,6 +307,36 @@ static int keep_last(ask *k, const char *text, size_t len)
     return 0;
 }
 
+/* Tell of a word that stands for several if it does so for none, or for more than are searched. */
+static void say_what_matches(const gx_highlighter *h, uint32_t i)
+{
+    gx_text pattern = {0};
+    const gx_expansion *e = gx_highlighter_pattern(h, i, &pattern);
+    const int len = pattern.len < 80 ? (int)pattern.len : 80;
+    if (e->n_matched == 0)
+        cli_note("%.*s stands for no word of the index", len, pattern.len ? pattern.bytes : "");
+    else if (e->n_matched > e->n)
+        cli_note("%.*s stands for %s words, of which %s in most documents %s searched for; see --max-expansions", len,
+                 pattern.len ? pattern.bytes : "", show_count(e->n_matched), e->n == 1 ? "the one" : show_count(e->n),
+                 e->n == 1 ? "is" : "are");
+    free(pattern.bytes);
+}
+
+/* Tell of a word that no document has, and which ones may be meant. */
+static void say_what_is_unknown(const gx_highlighter *h, uint32_t i)
+{
+    gx_expansion *e = NULL;
+    char words[200] = "";
+    size_t n = 0;
+    if (gx_highlighter_suggest(&e, h, i, 3, NULL) == GX_OK) {
+        for (uint32_t j = 0; j < e->n && n + e->words[j].len + 20 < sizeof words; ++j)
+            n +=
+                (size_t)snprintf(words + n, sizeof words - n, "%s'%s'", j ? ", " : "; did you mean ", e->words[j].word);
+    }
+    gx_expansion_free(e);
+    cli_note("'%s' occurs in no document%s%s", gx_highlighter_unknown(h, i), words, n ? "?" : "");
+}
+
 /* Tell the parts of the query that could not be searched for, which a person may not notice. */
 static void say_what_is_lost(const ask *k, const gx_highlighter *h, const char *text, size_t len, uint32_t n_hits)
 {
@@ -318,8 +348,10 @@ static void say_what_is_lost(const ask *k, const gx_highlighter *h, const char *
                      : "nothing is left of the query after analysis (stop words and punctuation do not count)");
         return; /* a query of conditions has matches without terms */
     }
+    for (uint32_t i = 0; i < gx_highlighter_n_patterns(h) && i < 8; ++i)
+        say_what_matches(h, i);
     for (uint32_t i = 0; i < gx_highlighter_n_unknown(h) && i < 8; ++i)
-        cli_note("'%s' occurs in no document", gx_highlighter_unknown(h, i));
+        say_what_is_unknown(h, i);
     if (gx_highlighter_n_unknown(h) > 8)
         cli_note("nor do %u other words", gx_highlighter_n_unknown(h) - 8);
 }
@@ -626,6 +658,7 @@ static int print_findings(ask *k, const findings *f, const gx_query *asked, cons
                 .engine = ask_engine_name(k),
                 .marks = f->marks,
                 .snippets = k->snippets,
+                .n_suggested = 3,
                 .shown = k->shown.numbers,
                 .n_shown = k->shown.n,
                 .expanded = k->expanded,
@@ -672,7 +705,7 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
     if (k->last_kind == GX_QUERY_TEXT)
         cli_note_operators(text, len);
     const gx_query asked = last_query(k);
-    if (f.rich && gx_highlighter_open(&f.marks, k->ix, &asked, &err))
+    if (f.rich && gx_highlighter_open_options(&f.marks, k->ix, &asked, &k->options, &err))
         return refuse(k, &asked, qid, qid_len, &err);
 
     const gx_status st = search(k, &f, n_hits, &err);

@@ -124,6 +124,25 @@ static void set_k(shell *s, const char *arg)
     }
 }
 
+static void set_count(const char *name, uint32_t *value, double least, double most, const char *arg)
+{
+    double n;
+    if (!*arg)
+        printf("%u\n", *value);
+    else if (read_number(name, CLI_COUNT, least, most, arg, &n))
+        *value = (uint32_t)n;
+}
+
+static void set_max_expansions(shell *s, const char *arg)
+{
+    set_count(".max-expansions", &s->k->options.expansion.max_words, 1, GX_MAX_TERMS, arg);
+}
+
+static void set_fuzzy_prefix(shell *s, const char *arg)
+{
+    set_count(".fuzzy-prefix", &s->k->options.expansion.fixed_prefix, 0, GX_MAX_FUZZY_CHARACTERS, arg);
+}
+
 static void set_op(shell *s, const char *arg)
 {
     s->k->options.op = (gx_op)choose(".op", CLI_OPS, (int)s->k->options.op, arg);
@@ -400,6 +419,8 @@ static const struct command {
     {".algorithm", CLI_ALGORITHMS, "how the answer is found", set_algorithm},
     {".prior", "NAME:w=X,form=F|off", "add a number of each document to its score: log, sat or linear", set_prior},
     {".approximate", "X", "give up some of the answer for speed: 0 (exact) to 1, or terms:X,blocks:N", set_approximate},
+    {".max-expansions", "N", "the most words that neutrin* or neutrino~1 stands for", set_max_expansions},
+    {".fuzzy-prefix", "N", "characters at the beginning of word~ without typing errors", set_fuzzy_prefix},
     {".engine", CLI_ENGINES, "where to search", set_engine},
     {".format", OUT_FORMATS, "how results are printed", set_format},
     {".explain", "on|off|DOC", "explain every score, or the last query's for one document", explain},

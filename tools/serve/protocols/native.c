@@ -344,6 +344,8 @@ static const member members[] = {
     {"prune", read_option},
     {"algorithm", read_option},
     {"approximate", read_option},
+    {"max-expansions", read_option},
+    {"fuzzy-prefix", read_option},
     {"filter", read_filter},
     {"facets", read_facets},
     {"sums", read_sums},

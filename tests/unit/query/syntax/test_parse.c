@@ -90,7 +90,7 @@ static const struct {
     {"NEAR/3(a \"b c\")", "column 10: only words stand in a window, not \""},
     {"NEAR/3(a -b)", "column 10: only words stand in a window, not -"},
     {"NEAR/3(a (b))", "column 10: only words stand in a window, not ("},
-    {"NEAR/3(a b*)", "column 11: * does not stand for letters"},
+    {"NEAR/3(a b*)", "column 10: a word in a window stands for itself"},
     {"NEAR/3(a year:1)", "column 10: only words stand in a window, no conditions"},
     {"a b\\-c:d", "column 3: fields cannot be searched; write \\: for a colon in a word"},
     {"year:2016^2", "column 10: a condition adds nothing to the score, and has no weight"},
