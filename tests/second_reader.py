@@ -209,9 +209,9 @@ CODECS = {1: raw, 2: packed, 3: packed, 4: byte_lengths, 5: byte_lengths, 6: lan
           33: pfordelta}
 
 
-IMPACTS, UNIT = 1, 2  # the header's flags: tfs are impacts, and they have a unit
+IMPACTS, UNIT, POSITIONS = 1, 2, 4  # the header's flags: tfs are impacts, these have a unit, there are positions
 REQUIRED = 1  # a section's
-KINDS = "PAYL LIST HEAD DEND TEND DLEN META TERM THSH DIDS TITL TEXT ATTR ATTV ATTS ATTB UNIT".split()
+KINDS = "PAYL LIST HEAD DEND TEND DLEN META TERM THSH DIDS TITL TEXT ATTR ATTV ATTS ATTB UNIT POSN PEND PLEN".split()
 TYPES = {1: "int", 2: "float", 3: "date", 4: "keyword", 5: "keywords", 6: "bool"}  # of attributes
 
 
@@ -224,7 +224,7 @@ class Index:
                                                                                                  self.file)
         assert magic == b"\x89GPUIDX\n" and version == 1 and header_bytes == 256 and file_bytes == len(self.file)
         self.flags, zero, unit, *reserved = struct.unpack_from("<IId24I", self.file, 136)
-        assert not self.flags & ~(IMPACTS | UNIT) and not any(reserved) and zero == 0
+        assert self.flags in (0, IMPACTS, IMPACTS | UNIT, POSITIONS) and not any(reserved) and zero == 0
         assert 0 < unit < math.inf and self.flags & IMPACTS if self.flags & UNIT else self.file[144:152] == bytes(8)
         self.codings = [tuple(self.file[104 + 2 * i:106 + 2 * i]) for i in range(16)]
         table = self.file[256:256 + 64 * n_sections]
@@ -249,6 +249,11 @@ class Index:
             assert self.flags == IMPACTS
             self.units = struct.unpack(f"<{self.n_terms}f", self.sections["UNIT"][0])
         self.titles = self.strings("TITL", self.n_docs) if "TITL" in self.sections else []
+        self.title_positions = [0] * self.n_docs
+        assert ("POSN" in self.sections) == ("PEND" in self.sections) == bool(self.flags & POSITIONS)
+        if "PLEN" in self.sections:
+            data, width = self.sections["PLEN"]
+            self.title_positions = list(struct.unpack(f"<{self.n_docs}{ {1: 'B', 2: 'H', 4: 'I'}[width]}", data))
 
     def words(self, kind):
         data = self.sections[kind][0]
@@ -385,6 +390,27 @@ class Index:
         assert len(tfs) == df
         return list(zip(docids, tfs))
 
+    def positions(self, term_id):
+        """Of each posting the positions."""
+        df, first = struct.unpack_from("<II", self.sections["LIST"][0], 16 * term_id)
+        words, ends, passed = self.words("POSN"), self.words("PEND"), self.sections["PEND"][1]
+        assert not any(words[-16:]) and len(ends) == self.n_blocks + passed
+
+        def end(block):
+            return ends[block] + 2**32 * sum(k <= block for k in ends[self.n_blocks:]) if block >= 0 else 0
+
+        tfs, found = [tf for _, tf in self.postings(term_id)], []
+        for j in range(-(-df // self.block_len)):
+            here = tfs[j * self.block_len:(j + 1) * self.block_len]
+            bits = Bits(words[end(first + j - 1):end(first + j)])
+            b, n = bits.take(5), sum(here)
+            low = bits.row(n, b)
+            values = [v + (bits.zeros() << b) for v in low]
+            for tf in here:
+                own, values = values[:tf], values[tf:]
+                found.append([sum(own[:i + 1]) + i for i in range(tf)])
+        return found
+
     def find(self, term):
         slots, bits = self.words("THSH"), self.sections["THSH"][1]
         slot = xxh3(term.encode()) % (1 << bits)
@@ -417,6 +443,16 @@ def blocks():
             docid += t + 1 + (t > 0 and docid % 7 == 0)
         lists[f"every-{t + 1}"] = postings
     return lists
+
+
+def check_positions(index):
+    """What tests/unit/index/test_index_golden.c puts into positions.gx."""
+    lists = {term: [(d, tf - 69300 * (tf > 70000)) for d, tf in postings] for term, postings in blocks().items()}
+    check(index, lists)
+    assert index.title_positions == [300 if d == 300 else d % 9 for d in range(index.n_docs)]
+    for t, term in enumerate(index.terms):
+        assert index.positions(t) == [[(d * 5 + t) % 40 + k * (1 + (d + t) % 3) for k in range(tf)]
+                                      for d, tf in lists[term]], term
 
 
 def golden_attributes():
@@ -614,6 +650,7 @@ if sys.argv[1] == "--test":
     check(example, {"be": [(0, 2)], "do": [(1, 1)], "not": [(0, 1), (1, 1)], "or": [(0, 1)], "to": [(0, 2)]})
     assert example.doc_ids == ["d0", "d1"] and example.titles == ["Hamlet", ""]
     check(Index(sys.argv[2] + "/blocks.gx"), blocks())
+    check_positions(Index(sys.argv[2] + "/positions.gx"))
     assert example.attributes() == {}
     assert Index(sys.argv[2] + "/attributes.gx").attributes() == golden_attributes()
     assert Index(sys.argv[2] + "/attributes.gx").bitmaps() == {}

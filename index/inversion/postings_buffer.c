@@ -470,8 +470,8 @@ static inline bool decode_piece(list_decoder *d, uint32_t *docids, uint32_t *tfs
     return true;
 }
 
-/* Read a record of an occurrence. *first: of a posting, which has *doc then. *detail: the first detail, or how much it is
- * more than the last one, less 1. */
+/* Read a record of an occurrence. *first: of a posting, which has *doc then. *detail: the first detail, or how much it
+ * is more than the last one, less 1. */
 static inline const uint8_t *get_detail(const uint8_t *p, bool *first, uint32_t *doc, uint32_t *detail)
 {
     uint64_t v = *p++, own;

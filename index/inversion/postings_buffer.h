@@ -47,8 +47,8 @@ gx_status gx_postings_buffer_add(gx_postings_buffer *inv, uint32_t docid, const 
 gx_status gx_postings_buffer_add_tfs(gx_postings_buffer *inv, uint32_t docid, const uint32_t *terms,
                                      const uint32_t *tfs, size_t n);
 
-/* To be called before the first term: a detail is kept of each occurrence, and the lists have them as gaps. All buffers that
- * are merged together keep them, or none does. */
+/* To be called before the first term: a detail is kept of each occurrence, and the lists have them as gaps. All buffers
+ * that are merged together keep them, or none does. */
 void gx_postings_buffer_keep_details(gx_postings_buffer *inv);
 
 /* gx_postings_buffer_add with a detail of each occurrence, below 2^31. Details of a term rise within a document; one

@@ -24,6 +24,7 @@
 #include "index/attributes/attributes.h"
 #include "index/check/check.h"
 #include "index/index.h"
+#include "index/positions.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -49,6 +50,26 @@ static uint64_t walk_bitmaps(const gx_index *ix)
     return sum;
 }
 
+/* The positions of a block, whose tfs are given: all, and some. */
+static uint64_t walk_positions(const gx_index *ix, uint32_t term, uint32_t j, const uint32_t *tfs, uint32_t n)
+{
+    static uint32_t *positions, some[100];
+    static size_t max;
+    size_t end = 0;
+    uint64_t all = 0, sum = 0;
+    if (gx_index_decode_positions(ix, term, j, tfs, n, &positions, &max, 0, &end, NULL) == GX_OK && end)
+        sum += positions[0] + positions[end - 1];
+    for (uint32_t i = 0; i < n; ++i)
+        all += tfs[i];
+    const gx_block_positions b = gx_index_block_positions(ix, ix->lists[term].first_block + (uint64_t)j);
+    for (uint64_t first = 0, k = 0; first < all && k < 10; first += 1 + all / 10, ++k) {
+        const uint64_t n_some = all - first < 100 ? all - first : 100;
+        if (gx_positions_decode(b, all, first, n_some, some))
+            sum += some[n_some - 1];
+    }
+    return sum;
+}
+
 /* Everything that a query or a person may read. */
 static uint64_t walk(const gx_index *ix)
 {
@@ -62,6 +83,8 @@ static uint64_t walk(const gx_index *ix)
             const uint32_t n = gx_list_decode_docids(&l, j, values);
             sum += values[n - 1];
             sum += values[gx_list_decode_tfs(&l, j, values) - 1];
+            if (ix->positions)
+                sum += walk_positions(ix, t, j, values, n);
         }
         const char *term = gx_strings_get(&ix->terms, t, &len);
         sum += gx_index_find_term(ix, term, len);
@@ -69,6 +92,7 @@ static uint64_t walk(const gx_index *ix)
     }
     sum += gx_index_find_term(ix, "absent", 6);
     for (uint32_t d = 0; d < ix->n_docs; ++d) {
+        sum += gx_index_title_positions(ix, d);
         const char *id = gx_index_doc_id(ix, d, &len);
         sum += len ? (uint8_t)id[len - 1] : 0;
         const char *title = gx_index_doc_title(ix, d, &len);

@@ -29,6 +29,7 @@ typedef struct collection {
     bool with_titles, with_texts, impacts; /* impacts: the tfs are such */
     double unit;                           /* of the impacts; 0: 1 */
     bool list_units;                       /* the list of term t has the unit 0.5 + t */
+    bool with_positions;                   /* those of collection_position, and titles of collection_title */
 } collection;
 
 static inline char *random_text(uint64_t *seed)
@@ -100,6 +101,31 @@ static inline void collection_free(collection *c)
     free(c);
 }
 
+/* The k-th position of list t in document d, and the positions of its title. */
+static inline uint32_t collection_position(uint32_t t, uint32_t d, uint32_t k)
+{
+    return (d * 5 + t) % 40 + k * (1 + (d + t) % 3);
+}
+
+static inline uint32_t collection_title(uint32_t d)
+{
+    return d == 300 ? 300 : d % 9;
+}
+
+/* All positions of list t, which the caller frees. */
+static inline uint32_t *collection_positions(const collection *c, uint32_t t)
+{
+    const posting_list *l = &c->lists[t];
+    size_t n = 0;
+    for (uint32_t i = 0; i < l->df; ++i)
+        n += l->tfs[i];
+    uint32_t *const positions = malloc((n + 1) * sizeof *positions), *p = positions;
+    for (uint32_t i = 0; i < l->df; ++i)
+        for (uint32_t k = 0; k < l->tfs[i]; ++k)
+            *p++ = collection_position(t, l->docids[i], k);
+    return positions;
+}
+
 /* Give the documents and the lists to an open writer. */
 static inline gx_status collection_add(const collection *c, gx_writer *w, gx_error *err)
 {
@@ -113,15 +139,23 @@ static inline gx_status collection_add(const collection *c, gx_writer *w, gx_err
                                                    .text = c->texts[d],
                                                    .text_len = strlen(c->texts[d])},
                                     c->doc_lens[d], err);
-    for (uint32_t t = 0; t < c->n_terms && st == GX_OK; ++t)
+    for (uint32_t d = 0; d < c->n_docs && st == GX_OK && c->with_positions; ++d) {
+        const uint32_t title = collection_title(d);
+        st = gx_writer_add_title_positions(w, &title, 1, err);
+    }
+    for (uint32_t t = 0; t < c->n_terms && st == GX_OK; ++t) {
+        uint32_t *const positions = c->with_positions ? collection_positions(c, t) : NULL;
         st = gx_writer_add_postings(w,
                                     &(gx_term_postings){.term = c->lists[t].term,
                                                         .len = c->lists[t].len,
                                                         .df = c->lists[t].df,
                                                         .docids = c->lists[t].docids,
                                                         .tfs = c->lists[t].tfs,
+                                                        .positions = positions,
                                                         .unit = 0.5f + (float)t},
                                     err);
+        free(positions);
+    }
     return st;
 }
 
@@ -138,6 +172,7 @@ static inline gx_status collection_write(const collection *c, const char *path, 
     opt.store_text = c->with_texts;
     opt.impacts = c->impacts;
     opt.list_units = c->list_units;
+    opt.positions = c->with_positions;
     opt.uuid = collection_uuid;
     gx_status st = gx_writer_open(&w, path, &opt, err);
     if (st == GX_OK)

@@ -6,6 +6,7 @@
  *   impacts.gx   the lists of blocks.gx, whose tfs are impacts
  *   unit.gx      the same with a unit of 1/128
  *   units.gx     the same with a unit for each list
+ *   positions.gx positions of words and titles
  *   text.gx      stored texts (whose bytes depend on the version of zstd, and are only read)
  *
  * GX_TEST_REWRITE=1 makes them anew, for a new version of the format. */
@@ -14,6 +15,7 @@
 
 #include "index/check/check.h"
 #include "index/index.h"
+#include "index/positions.h"
 #include "tests/support/collection.h"
 
 static const char *data(const char *name)
@@ -186,6 +188,54 @@ static void units_stay(void **state)
     check_golden("units.gx", c, "gpuvbyte128", "gpubp128");
 }
 
+/* The file holds what collection_positions gives, one list after another. */
+static void assert_positions(const char *path, const collection *c)
+{
+    gx_error err = {0};
+    gx_index *ix;
+    assert_int_equal(gx_index_open(&ix, path, NULL, &err), GX_OK);
+    assert_true(gx_index_has_positions(ix));
+    for (uint32_t d = 0; d < c->n_docs; ++d)
+        assert_int_equal(gx_index_title_positions(ix, d), collection_title(d));
+    for (uint32_t t = 0; t < c->n_terms; ++t) {
+        uint32_t *const expected = collection_positions(c, t), n = 1;
+        const uint32_t *docids, *positions;
+        size_t seen = 0, n_positions;
+        gx_postings *p;
+        assert_int_equal(gx_postings_open(&p, ix, t, &err), GX_OK);
+        while (n) {
+            assert_int_equal(gx_postings_next(p, &docids, NULL, &n, &err), GX_OK);
+            if (n == 0)
+                break;
+            assert_int_equal(gx_postings_positions(p, &positions, &n_positions, &err), GX_OK);
+            assert_memory_equal(positions, expected + seen, n_positions * sizeof *positions);
+            seen += n_positions;
+        }
+        for (uint32_t i = 0; i < c->lists[t].df; ++i)
+            seen -= c->lists[t].tfs[i];
+        assert_int_equal(seen, 0);
+        gx_postings_close(p);
+        free(expected);
+    }
+    gx_index_close(ix);
+}
+
+static void positions_stay(void **state)
+{
+    (void)state;
+    collection *c = blocks(false);
+    c->with_positions = true;
+    for (uint32_t t = 0; t < c->n_terms; ++t)
+        for (uint32_t i = 0; i < c->lists[t].df; ++i)
+            if (c->lists[t].tfs[i] > 70000) { /* so that the file is small */
+                c->lists[t].tfs[i] -= 69300;
+                c->doc_lens[300] -= 69300;
+            }
+    if (!getenv("GX_TEST_REWRITE"))
+        assert_positions(data("positions.gx"), c);
+    check_golden("positions.gx", c, "gpuvbyte128", "gpubp128");
+}
+
 static void stored_texts_stay(void **state)
 {
     (void)state;
@@ -199,6 +249,7 @@ int main(void)
         cmocka_unit_test(lists_of_several_blocks_stay),
         cmocka_unit_test(impacts_stay),
         cmocka_unit_test(units_stay),
+        cmocka_unit_test(positions_stay),
         cmocka_unit_test(stored_texts_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
