@@ -33,7 +33,9 @@ typedef struct gx_coding {
 #define GX_HEADER_IMPACTS 1u   /* tf streams hold impacts (quantised scores), not term frequencies */
 #define GX_HEADER_UNIT 2u      /* an impact i adds i * impact_unit to a score; without this flag, i */
 #define GX_HEADER_POSITIONS 4u /* there are POSN and PEND; not with impacts */
-#define GX_HEADER_FLAGS (GX_HEADER_IMPACTS | GX_HEADER_UNIT | GX_HEADER_POSITIONS) /* the flags of this version */
+#define GX_HEADER_FIELDS 8u    /* the documents have fields: the section FLDS; not with impacts */
+#define GX_HEADER_FLAGS /* the flags of this version */                                                                \
+    (GX_HEADER_IMPACTS | GX_HEADER_UNIT | GX_HEADER_POSITIONS | GX_HEADER_FIELDS)
 
 typedef struct gx_header {
     char magic[8];
@@ -122,6 +124,7 @@ enum gx_section_kind {
     GX_SEC_ATTRIBUTE_STRINGS = GX_KIND('A', 'T', 'T', 'S'), /* strings, param as for TERM; where there is ATTR */
     GX_SEC_ATTRIBUTE_BITMAPS = GX_KIND('A', 'T', 'T', 'B'), /* gx_bitmaps_entry [param], bitmap columns; optional */
     GX_SEC_UNITS = GX_KIND('U', 'N', 'I', 'T'),             /* float [n_terms]: each list's unit of impacts; optional */
+    GX_SEC_FIELDS = GX_KIND('F', 'L', 'D', 'S'),            /* lengths and tfs by field (fields.h); optional */
     /* With GX_HEADER_POSITIONS: u32 words, then GX_READ_SLACK zero bytes (codecs/positions.h); and u32 [n_blocks]: the
      * word at which each block ends, modulo 2^32, then u32 [param]: the blocks at whose end the count passes a multiple
      * of 2^32 */
@@ -171,6 +174,7 @@ static inline uint32_t gx_section_flags(uint32_t kind)
     case GX_SEC_POSITIONS:
     case GX_SEC_POSITION_ENDS:
     case GX_SEC_TITLE_LENS:
+    case GX_SEC_FIELDS:
         return 0;
     default:
         return UINT32_MAX;

@@ -43,6 +43,8 @@ struct gx_analyzer;
 struct gx_parts;    /* collection.h */
 struct gx_id_table; /* documents.c */
 struct gx_max_tfs;  /* max_tf.c */
+struct gx_fields;   /* fields/fields.h */
+struct gx_view;     /* fields/view.h */
 
 struct gx_index {
     char *path;      /* for messages */
@@ -102,6 +104,9 @@ struct gx_index {
     uint32_t n_columns;
     struct gx_column *columns; /* [n_columns], of the attributes; attributes.h */
     gx_strings column_strings;
+
+    struct gx_fields *fields; /* NULL: documents have no fields */
+    struct gx_view *view;     /* NULL: the lists are the file's */
 
     const gx_text_frame *text_frames; /* [n_text_frames + 1], or NULL: no texts are stored */
     uint32_t n_text_frames;

@@ -10,6 +10,45 @@
 extern "C" {
 #endif
 
+/* ---- fields: BM25F ---- */
+
+/* How an index with fields (gx_builder_options.fields) is searched field by field. `fields` names those that are
+ * searched, with their weights, "title^3,text:b=0.4": ^W, 0 to 1,000,000, 1 unless given; :b=B, 0 to 1, unless given
+ * that of the options. NULL: all fields, each of weight 1. A document matches where one of these fields has the word.
+ *
+ *   score = sum over terms of idf * tf' / (tf' + k1)      times k1 + 1 where the scorer is; see gx_preset
+ *   tf'   = sum over fields of weight * tf / (1 - b + b * len / avglen)
+ *
+ * tf and len are those of the field in the document, avglen the mean over all documents, and idf is the scorer's by
+ * the number of documents that have the term in one of the fields. k1 and b NaN: the preset's own.
+ *
+ * tf' / (tf' + k1) is rounded to a multiple of 2^-23, at least 1, in a fixed order of steps of single precision, so
+ * that every engine, thread count, batch and number of segments gives the same bits.
+ *
+ * The view is an index of the same documents, ids, attributes and texts, on which an engine is opened as on any other;
+ * gx_query_options.preset must be a BM25 scorer then, and its k1 and b are NaN or those of the view. It makes a list
+ * when a query first asks for it, in 3 to 5 bytes a posting of memory, and keeps it until it is closed: the first
+ * query of a word is slower, by some ns a posting. Keep views that are used again. A GPU cannot search it: open a CPU
+ * engine. The index stays open as long as the view. */
+typedef struct gx_view_options {
+    size_t size;
+    const char *fields;
+    gx_preset preset; /* whose k1 and b count where they are not given */
+    float k1, b;
+} gx_view_options;
+#define GX_VIEW_OPTIONS                                                                                                \
+    {                                                                                                                  \
+        sizeof(gx_view_options), NULL, GX_BM25, NAN, NAN                                                               \
+    }
+GX_API void gx_view_options_init(gx_view_options *o, size_t size);
+
+/* GX_EUSAGE: the index has no fields, a field does not exist (the message has the nearest name), a weight, k1 or b
+ * is out of its range. GX_ENOMEM. */
+GX_API gx_status gx_index_open_view(gx_index **out, gx_index *ix, const gx_view_options *opt, gx_error *err);
+
+/* The i-th field: its name, NULL where there are no more, and the sum of its lengths (may be NULL). */
+GX_API const char *gx_index_field(const gx_index *ix, uint32_t i, uint64_t *n_tokens);
+
 /* ---- filters: expressions over attributes ---- */
 
 /* A filter is a set of documents, given by an expression over the attributes of an index:

@@ -11,6 +11,7 @@
 #include "engine/sized.h"
 #include "engine/text/ascii.h"
 #include "engine/text/c_locale.h"
+#include "engine/text/edit_distance.h"
 #include "index/parts.h"
 
 static const char *const type_names[] = {NULL, "int", "float", "date", "keyword", "keywords", "bool"};
@@ -292,25 +293,6 @@ void gx_print_date(int64_t second, char text[GX_VALUE_TEXT])
 
 /* ---- what an index has ---- */
 
-/* The number of changes that make one name the other: characters put in, left out or replaced. */
-static uint32_t distance(const char *a, size_t n, const char *b, size_t m)
-{
-    uint32_t row[GX_MAX_ATTRIBUTE_NAME + 1];
-    for (size_t j = 0; j <= m; ++j)
-        row[j] = (uint32_t)j;
-    for (size_t i = 1; i <= n; ++i) {
-        uint32_t diagonal = row[0];
-        row[0] = (uint32_t)i;
-        for (size_t j = 1; j <= m; ++j) {
-            const uint32_t replaced = diagonal + (a[i - 1] != b[j - 1]), above = row[j];
-            const uint32_t least = above < row[j - 1] ? above : row[j - 1];
-            row[j] = replaced < least + 1 ? replaced : least + 1;
-            diagonal = above;
-        }
-    }
-    return row[m];
-}
-
 /* The column whose name is nearest to one that no column has; NULL: none is near. */
 static const gx_column *find_nearest(const gx_index *ix, const char *name, size_t len)
 {
@@ -318,7 +300,7 @@ static const gx_column *find_nearest(const gx_index *ix, const char *name, size_
     uint32_t least = 3;
     for (uint32_t i = 0; i < ix->n_columns && len <= GX_MAX_ATTRIBUTE_NAME; ++i) {
         const gx_column *c = &ix->columns[i];
-        const uint32_t d = distance(name, len, c->name, c->name_len);
+        const uint32_t d = gx_edit_distance(name, len, c->name, c->name_len);
         if (d < least && d < len) {
             least = d;
             nearest = c;

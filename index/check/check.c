@@ -10,6 +10,7 @@
 #include "engine/memory/grow.h"
 #include "engine/status.h"
 #include "index/attributes/attributes.h"
+#include "index/check/check_fields.h"
 #include "index/check/check_parts.h"
 #include "index/positions.h"
 
@@ -206,7 +207,7 @@ gx_status gx_check_contents(const gx_index *ix, gx_error *err)
     gx_status st;
     if ((st = check_terms(ix, err)) != GX_OK || (st = check_postings(ix, err)) != GX_OK ||
         (st = check_texts(ix, err)) != GX_OK || (st = gx_columns_check_contents(ix, err)) != GX_OK ||
-        (st = gx_bitmaps_check_contents(ix, err)) != GX_OK)
+        (st = gx_bitmaps_check_contents(ix, err)) != GX_OK || (st = gx_fields_check_contents(ix, err)) != GX_OK)
         return st;
     return GX_OK;
 }

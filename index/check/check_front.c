@@ -11,6 +11,7 @@
 #include "engine/text/c_locale.h"
 #include "index/attributes/attributes.h"
 #include "index/check/check.h"
+#include "index/check/check_fields.h"
 #include "index/check/check_parts.h"
 
 const char *gx_section_name(uint32_t kind, char name[5])
@@ -360,7 +361,7 @@ static gx_status bind_sections(gx_index *ix, gx_error *err)
         (st = bind_strings(ix, GX_SEC_TITLES, ix->n_docs, &ix->titles, err)) != GX_OK ||
         (st = bind_text(ix, err)) != GX_OK || (st = bind_units(ix, err)) != GX_OK ||
         (st = bind_positions(ix, err)) != GX_OK || (st = gx_columns_bind(ix, err)) != GX_OK ||
-        (st = gx_bitmaps_bind(ix, err)) != GX_OK)
+        (st = gx_bitmaps_bind(ix, err)) != GX_OK || (st = gx_fields_bind(ix, err)) != GX_OK)
         return st;
     return GX_OK;
 }

@@ -8,6 +8,7 @@
 #include "engine/status.h"
 #include "engine/text/json_text.h"
 #include "index/attributes/attributes.h"
+#include "index/check/check_fields.h"
 #include "index/check/check_parts.h"
 
 #define ULL(x) ((unsigned long long)(x))
@@ -292,7 +293,8 @@ gx_status gx_check_structure(gx_index *ix, gx_error *err)
         (st = check_strings(ix, GX_SEC_TITLES, &ix->titles, err)) != GX_OK || (st = check_text(ix, err)) != GX_OK ||
         (st = check_units(ix, err)) != GX_OK || (st = check_position_ends(ix, err)) != GX_OK ||
         (st = check_strings(ix, GX_SEC_ATTRIBUTE_STRINGS, &ix->column_strings, err)) != GX_OK ||
-        (st = gx_columns_check_structure(ix, err)) != GX_OK || (st = gx_bitmaps_check_structure(ix, err)) != GX_OK)
+        (st = gx_columns_check_structure(ix, err)) != GX_OK || (st = gx_bitmaps_check_structure(ix, err)) != GX_OK ||
+        (st = gx_fields_check_structure(ix, err)) != GX_OK)
         return st;
     return GX_OK;
 }

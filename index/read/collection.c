@@ -12,6 +12,7 @@
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
 #include "index/attributes/attributes.h"
+#include "index/fields/fields.h"
 
 #define MAX_TRIES 100u /* commits that may replace the manifest while its files are being opened */
 
@@ -50,6 +51,14 @@ static bool same_attributes(const gx_index *a, const gx_index *b)
     for (uint32_t i = 0; same && i < a->n_columns; ++i)
         same = a->columns[i].type == b->columns[i].type && a->columns[i].name_len == b->columns[i].name_len &&
                memcmp(a->columns[i].name, b->columns[i].name, a->columns[i].name_len) == 0;
+    return same;
+}
+
+static bool same_fields(const gx_index *a, const gx_index *b)
+{
+    bool same = !a->fields == !b->fields && (!a->fields || a->fields->n == b->fields->n);
+    for (uint32_t i = 0; same && a->fields && i < a->fields->n; ++i)
+        same = strcmp(a->fields->names[i], b->fields->names[i]) == 0;
     return same;
 }
 
@@ -94,6 +103,8 @@ gx_status gx_parts_agree(const gx_index *a, const gx_index *b, gx_error *err)
     if (a->n_docs && b->n_docs && !a->positions != !b->positions)
         return gx_fail(err, GX_EUSAGE, "%s has %s, and %s %s: build both with --positions, or take them out by recode",
                        b->path, b->positions ? "positions" : "no positions", a->path, a->positions ? "some" : "none");
+    if (!same_fields(a, b))
+        return gx_fail(err, GX_EUSAGE, "%s has other fields than %s", b->path, a->path);
     if (!same_attributes(a, b))
         return gx_fail(err, GX_EUSAGE, "%s has other attributes than %s", b->path, a->path);
     return GX_OK;
@@ -111,6 +122,43 @@ static void sum_up(gx_index *ix, const gx_part *p, bool first)
     ix->max_doc_len = max > ix->max_doc_len ? max : ix->max_doc_len;
     if (p->n_live)
         ix->min_doc_len = first || min < ix->min_doc_len ? min : ix->min_doc_len;
+}
+
+/* Add the lengths by field of the part's live documents. */
+static void add_field_tokens(gx_fields *to, const gx_part *p)
+{
+    const gx_fields *of = p->ix->fields;
+    uint32_t lens[GX_MAX_FIELDS];
+    for (uint32_t f = 0; f < to->n; ++f)
+        to->n_tokens[f] += of->n_tokens[f];
+    for (uint32_t d = 0; p->deletes && d < p->ix->n_docs; ++d) {
+        uint32_t rest = p->ix->doc_lens[d];
+        if (gx_deletes_is_live(p->deletes, d))
+            continue;
+        gx_fields_lens(of, d, lens);
+        for (uint32_t f = 0; f + 1 < to->n; ++f) {
+            to->n_tokens[f] -= lens[f];
+            rest -= lens[f];
+        }
+        to->n_tokens[to->n - 1] -= rest;
+    }
+}
+
+/* The fields of a collection: names, and counts of its live documents. */
+static gx_status bind_fields(gx_index *ix, gx_error *err)
+{
+    const gx_fields *of = ix->parts->parts[0].ix->fields;
+    if (!of)
+        return GX_OK;
+    if (!(ix->fields = calloc(1, sizeof *ix->fields)))
+        return gx_fail(err, GX_ENOMEM, "out of memory");
+    ix->fields->n = of->n;
+    for (uint32_t f = 0; f < of->n; ++f)
+        if (!(ix->fields->names[f] = strdup(of->names[f])))
+            return gx_fail(err, GX_ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < ix->parts->n; ++i)
+        add_field_tokens(ix->fields, &ix->parts->parts[i]);
+    return GX_OK;
 }
 
 /* Takes the parts; `agree`: they have been compared before. */
@@ -164,7 +212,7 @@ static gx_status bind_parts(gx_index *ix, gx_part *parts, uint32_t n, bool agree
         ix->text = ix->text ? ix->text : of->text;
         ix->titles = ix->titles.n ? ix->titles : of->titles;
     }
-    return GX_OK;
+    return bind_fields(ix, err);
 }
 
 gx_status gx_collection_of_parts(gx_index *ix, gx_part *parts, uint32_t n, gx_error *err)

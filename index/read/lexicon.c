@@ -8,6 +8,7 @@
 #include "engine/memory/prefetch.h"
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
+#include "index/fields/view.h"
 #include "index/read/collection.h"
 #include "index/read/lexicon.h"
 
@@ -16,7 +17,7 @@
 /* Look the term up among all of them, which are in byte order. */
 static uint32_t find_in_order(const gx_index *ix, const char *term, size_t len)
 {
-    uint32_t lo = 0, hi = ix->n_terms;
+    uint32_t lo = 0, hi = ix->terms.n;
     while (lo < hi) {
         const uint32_t mid = lo + (hi - lo) / 2;
         size_t n;
@@ -40,7 +41,7 @@ uint32_t gx_index_find_term(const gx_index *ix, const char *term, size_t len)
 
 /* Terms that were chosen so that their hashes collide make long rows of full slots, in which a
  * look-up would take as long as there are terms. */
-uint32_t gx_index_find_hashed(const gx_index *ix, uint64_t hash, const char *term, size_t len)
+static uint32_t find_hashed(const gx_index *ix, uint64_t hash, const char *term, size_t len)
 {
     const uint64_t mask = ((uint64_t)1 << ix->term_hash_bits) - 1;
     uint64_t slot = hash & mask;
@@ -54,6 +55,26 @@ uint32_t gx_index_find_hashed(const gx_index *ix, uint64_t hash, const char *ter
             return found - 1;
     }
     return find_in_order(ix, term, len);
+}
+
+/* A term of a view, whose list is made now. */
+static uint32_t find_viewed(const gx_index *ix, uint64_t hash, const char *term, size_t len)
+{
+    uint32_t field, id;
+    if (gx_view_parse_name(ix, term, len, &field)) {
+        id = find_hashed(ix, gx_hash(term + 2, len - 2), term + 2, len - 2);
+        id = id == UINT32_MAX ? id : id + ix->terms.n * (field + 1);
+    } else {
+        id = find_hashed(ix, hash, term, len);
+    }
+    if (id != UINT32_MAX)
+        gx_view_prepare(ix, id);
+    return id != UINT32_MAX && ix->lists[id].df ? id : UINT32_MAX;
+}
+
+uint32_t gx_index_find_hashed(const gx_index *ix, uint64_t hash, const char *term, size_t len)
+{
+    return ix->view ? find_viewed(ix, hash, term, len) : find_hashed(ix, hash, term, len);
 }
 
 static const uint32_t *first_slot(const gx_index *ix, uint64_t hash)
@@ -92,6 +113,8 @@ const char *gx_index_term(const gx_index *ix, uint32_t term, size_t *len)
     *len = 0;
     if (ix->parts)
         return gx_parts_term(ix->parts, term, len);
+    if (ix->view && ix->terms.n)
+        term %= ix->terms.n;
     return term < ix->terms.n ? gx_strings_get(&ix->terms, term, len) : NULL;
 }
 

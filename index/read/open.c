@@ -18,6 +18,7 @@
 #include "index/analysis/analyzer.h"
 #include "index/check/check.h"
 #include "index/check/check_parts.h"
+#include "index/fields/view.h"
 #include "index/positions.h"
 #include "index/read/collection.h"
 
@@ -187,7 +188,12 @@ void gx_index_close(gx_index *ix)
 {
     if (!ix || __atomic_fetch_sub(&ix->n_more, 1, __ATOMIC_ACQ_REL) != 0)
         return;
+    if (ix->view) {
+        gx_view_close(ix);
+        return;
+    }
     if (ix->parts) {
+        gx_fields_close(ix->fields);
         gx_parts_close(ix->parts);
         free(ix->path);
         free(ix);
@@ -205,6 +211,7 @@ void gx_index_close(gx_index *ix)
     for (uint32_t i = 0; ix->columns && i < ix->n_columns; ++i)
         gx_column_free_order(&ix->columns[i]);
     free(ix->columns);
+    gx_fields_close(ix->fields);
     free(ix->path);
     free(ix);
 }
@@ -276,14 +283,14 @@ static gx_status get_stats(const gx_index *ix, uint32_t n_terms, gx_index_stats 
                             .block_len = ix->block_len,
                             .file_bytes = ix->file_bytes,
                             .device_bytes = device_bytes,
-                            .impacts = ix->impacts,
+                            .impacts = ix->impacts && !ix->view,
                             .titles = ix->titles.n > 0,
                             .texts = ix->text != NULL,
                             .avgdl = ix->avgdl,
                             .min_doc_len = ix->min_doc_len,
                             .max_doc_len = ix->max_doc_len,
                             .version = ix->header->version,
-                            .impact_unit = ix->units ? 0 : ix->impact_unit,
+                            .impact_unit = ix->units ? 0 : ix->view ? 1 : ix->impact_unit,
                             .n_documents = gx_index_n_docs(ix),
                             .positions = gx_index_has_positions(ix)};
     memcpy(whole.uuid, ix->parts ? ix->parts->uuid : ix->header->uuid, sizeof whole.uuid);
@@ -313,6 +320,8 @@ const char *gx_index_meta(const gx_index *ix, size_t *len)
 
 gx_list gx_index_list(const gx_index *ix, uint32_t term)
 {
+    if (ix->view)
+        return gx_view_list(ix, term);
     const gx_list_entry *e = &ix->lists[term];
     const gx_coding coding = ix->header->codings[e->coding];
     return (gx_list){.df = e->df,

@@ -29,7 +29,8 @@ void gx_list_encoder_open(gx_list_encoder *c, const gx_codec *docids, const gx_c
 void gx_list_encoder_close(gx_list_encoder *c)
 {
     void *const memory[] = {c->lists,      c->hashes,  c->terms, c->words,          c->heads,
-                            c->docid_ends, c->tf_ends, c->gaps,  c->position_words, c->position_lens};
+                            c->docid_ends, c->tf_ends, c->gaps,  c->position_words, c->position_lens,
+                            c->field_bytes.bytes};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; ++i)
         free(memory[i]);
     *c = (gx_list_encoder){0};
@@ -49,6 +50,7 @@ void gx_list_encoder_clear(gx_list_encoder *c)
     }
     c->n_position_words = 0;
     c->n_lists = c->n_terms = c->n_words = c->n_blocks = c->fall = 0;
+    c->field_bytes.n = 0;
 }
 
 /* ---- a list ---- */
@@ -258,6 +260,31 @@ bool gx_terms_rise(const char *last, size_t last_len, const char *term, size_t l
     return order < 0 || (order == 0 && last_len < len);
 }
 
+/* The tfs by field. */
+static gx_status encode_fields(gx_list_encoder *c, gx_encoded_list *l, const gx_term_postings *list, gx_error *err)
+{
+    char shown[64];
+    const uint32_t n = c->n_fields - 1;
+    const size_t before = c->field_bytes.n;
+    if (n == 0)
+        return GX_OK;
+    if (!list->field_tfs)
+        return gx_fail(err, GX_EUSAGE, "list of term '%s': tfs by field are missing",
+                       gx_show_term(list->term, list->len, shown));
+    for (uint32_t i = 0; i < list->df; ++i) {
+        uint64_t sum = 0;
+        for (uint32_t f = 0; f < n; ++f)
+            sum += list->field_tfs[(size_t)i * n + f];
+        if (sum > list->tfs[i])
+            return gx_fail(err, GX_EUSAGE, "list of term '%s': tfs by field add up to more than the tf",
+                           gx_show_term(list->term, list->len, shown));
+    }
+    if (!gx_field_tfs_encode(&c->field_bytes, list->tfs, list->field_tfs, list->df, c->n_fields))
+        return gx_fail(err, GX_ENOMEM, "out of memory");
+    l->field_bytes = c->field_bytes.n - before;
+    return GX_OK;
+}
+
 /* Note where the order of terms is first broken. */
 static void note_order(gx_list_encoder *c, const gx_term_postings *list)
 {
@@ -293,6 +320,8 @@ gx_status gx_list_encoder_add(gx_list_encoder *c, const gx_term_postings *list, 
         return gx_fail(err, st, "list of term '%s': %s", gx_show_term(term, len, shown), words.text);
     if (st != GX_OK)
         return gx_fail(err, st, "%s", words.text);
+    if (c->n_fields && (st = encode_fields(c, &l, list, err)) != GX_OK)
+        return st;
     note_order(c, list);
     if (len) /* the first term may be empty, and term NULL */
         memcpy(c->terms + c->n_terms, term, len);

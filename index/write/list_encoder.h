@@ -7,6 +7,7 @@
 #define GX_INDEX_WRITE_LIST_ENCODER_H
 
 #include "codecs/codec.h"
+#include "index/fields/field_tfs.h"
 #include "index/write/term_postings.h"
 
 /* All that is known of an encoded list except its blocks. */
@@ -15,13 +16,16 @@ typedef struct gx_encoded_list {
     uint32_t term_len, df, n_words;
     const gx_codec *docids, *tfs;
     uint8_t docid_param, tf_param;
-    float unit; /* gx_term_postings.unit */
+    float unit;         /* gx_term_postings.unit */
+    size_t field_bytes; /* of the tfs by field */
 } gx_encoded_list;
 
 /* For one thread at a time. The writer reads its members. */
 typedef struct gx_list_encoder {
     const gx_codec *docids, *tfs; /* gx_codec_auto: chosen for each list */
     uint32_t n_docs;
+    uint32_t n_fields; /* 0: there are none */
+    gx_field_bytes field_bytes; /* the tfs by field of all lists */
     gx_encoded_list *lists;
     uint32_t *hashes;                               /* [n_lists] low halves of the terms' hashes */
     char *terms;                                    /* one behind another */

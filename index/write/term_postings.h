@@ -13,6 +13,7 @@ typedef struct gx_term_postings {
     const uint32_t *docids, *tfs; /* [df] */
     const uint32_t *positions;    /* [sum of tfs] rising for each posting, posting by posting; NULL: not kept */
     const uint32_t *gaps;         /* in their place: of each posting the first, then each less the last one and 1 */
+    const uint32_t *field_tfs;    /* [df * (n_fields - 1)] of an index with fields: of all fields but the last */
     float unit;                   /* of the list's impacts, where each list has its own; 0: 1 */
 } gx_term_postings;
 

@@ -53,6 +53,9 @@ static gx_status check_options(const gx_writer_options *opt, const char *path, g
                        matching_codec(docids, tfs)->name);
     if (opt->positions && opt->impacts)
         return gx_fail(err, GX_EUSAGE, "cannot write %s: an index of impacts has no positions", path);
+    if (opt->n_fields > GX_MAX_FIELDS || (opt->n_fields && opt->impacts))
+        return gx_fail(err, GX_EUSAGE, "cannot write %s: %u fields%s", path, opt->n_fields,
+                       opt->impacts ? " of impacts" : "");
     return GX_OK;
 }
 
@@ -69,14 +72,15 @@ static gx_status fill_uuid(uint8_t uuid[16], const uint8_t *given, gx_error *err
     return GX_OK;
 }
 
-#define N_SPOOLS 17u
+#define N_SPOOLS 21u
 
 static void list_spools(gx_writer *w, gx_spool *spools[N_SPOOLS])
 {
     gx_spool *const all[] = {
         &w->lists,       &w->heads,        &w->docid_ends,    &w->tf_ends,       &w->doc_lens,       &w->terms.lens,
         &w->terms.bytes, &w->doc_ids.lens, &w->doc_ids.bytes, &w->titles.lens,   &w->titles.bytes,   &w->text_frames,
-        &w->text,        &w->units,        &w->positions,     &w->position_ends, &w->title_positions};
+        &w->text,        &w->units,        &w->positions,     &w->position_ends, &w->title_positions,
+        &w->field_lens,  &w->field_ends,   &w->field_wraps,   &w->field_tfs};
     _Static_assert(sizeof all / sizeof *all == N_SPOOLS, "all spools");
     memcpy(spools, all, sizeof all);
 }
@@ -109,8 +113,10 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     w->block_len = w->docids->block_len;
     w->n_docs_announced = opt->n_docs;
     w->columns = opt->columns;
+    w->n_fields = opt->n_fields;
     gx_list_encoder_open(&w->encoder, w->docids, w->tfs, 0);
     w->encoder.with_positions = w->with_positions;
+    w->encoder.n_fields = w->n_fields;
     if (w->docids != &gx_codec_auto && w->tfs != &gx_codec_auto)
         w->codings[w->n_codings++] = (gx_coding){w->docids->id, w->tfs->id};
     if (!w->path || !w->dir)
@@ -191,7 +197,8 @@ gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err)
                        .n_tokens = w->counts.n_tokens,
                        .sum_tfs = w->sum_tfs,
                        .n_blocks = w->counts.n_blocks,
-                       .flags = (w->impacts ? GX_HEADER_IMPACTS : 0u) | (w->with_positions ? GX_HEADER_POSITIONS : 0u)};
+                       .flags = (w->impacts ? GX_HEADER_IMPACTS : 0u) | (w->with_positions ? GX_HEADER_POSITIONS : 0u) |
+                                (w->n_fields ? GX_HEADER_FIELDS : 0u)};
         if (w->impacts && !w->list_units && w->unit != 1) {
             h.flags |= GX_HEADER_UNIT;
             h.impact_unit = w->unit;

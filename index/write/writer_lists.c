@@ -75,6 +75,17 @@ static gx_status keep_terms(gx_writer *w, const gx_list_encoder *c, gx_error *er
     return gx_spool_add(&w->terms.bytes, c->terms, c->n_terms, err);
 }
 
+/* Note where a list's tfs by field end. */
+static gx_status add_field_end(gx_writer *w, uint32_t term, size_t n, gx_error *err)
+{
+    const uint64_t before = w->field_bytes;
+    w->field_bytes += n;
+    gx_status st = gx_spool_u32(&w->field_ends, (uint32_t)w->field_bytes, err);
+    for (uint64_t wraps = w->field_bytes >> 32; wraps > before >> 32 && st == GX_OK; --wraps)
+        st = gx_spool_u32(&w->field_wraps, term, err);
+    return st;
+}
+
 /* Write the entries of lists[n] to the spools; *payload and the counts go on. */
 static gx_status add_entries(gx_writer *w, const gx_encoded_list *lists, size_t n, uint64_t *payload, gx_error *err)
 {
@@ -100,6 +111,8 @@ static gx_status add_entries(gx_writer *w, const gx_encoded_list *lists, size_t 
         w->counts.n_blocks += ((uint64_t)l->df + w->block_len - 1) / w->block_len;
         w->counts.n_postings += l->df;
         w->sum_tfs += l->sum_tfs;
+        if (w->n_fields && st == GX_OK)
+            st = add_field_end(w, w->counts.n_terms + (uint32_t)i, l->field_bytes, err);
     }
     if (st != GX_OK)
         return st;
@@ -149,6 +162,8 @@ static gx_status add_encoded_lists(gx_writer *w, const gx_list_encoder *c, gx_er
         st = gx_spool_add(&w->docid_ends, c->docid_ends, c->n_blocks * sizeof *c->docid_ends, err);
     if (st == GX_OK)
         st = gx_spool_add(&w->tf_ends, c->tf_ends, c->n_blocks * sizeof *c->tf_ends, err);
+    if (st == GX_OK && c->field_bytes.n)
+        st = gx_spool_add(&w->field_tfs, c->field_bytes.bytes, c->field_bytes.n, err);
     return st == GX_OK && w->with_positions ? add_positions(w, c, first_block, err) : st;
 }
 
@@ -156,6 +171,7 @@ void gx_writer_open_encoded(const gx_writer *w, gx_list_encoder *c)
 {
     gx_list_encoder_open(c, w->docids, w->tfs, n_docs(w));
     c->with_positions = w->with_positions;
+    c->n_fields = w->n_fields;
 }
 
 gx_status gx_writer_add_encoded(gx_writer *w, gx_list_encoder *c, gx_error *err)

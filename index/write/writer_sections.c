@@ -7,6 +7,7 @@
 
 #include "engine/parallel.h"
 #include "engine/status.h"
+#include "index/fields/fields.h"
 
 /* A section behind the payload: a head, and then what a spool holds. */
 typedef struct section_job {
@@ -210,12 +211,63 @@ static gx_status write_title_positions(gx_section_writer *s, const gx_writer *w,
     return st;
 }
 
+/* The lengths by field, each of so few bytes, and zeros up to a multiple of 8. */
+static gx_status write_field_lens(gx_section_writer *s, const gx_writer *w, uint32_t width, gx_error *err)
+{
+    static const uint8_t zeros[8];
+    const uint64_t n = gx_spool_bytes(&w->field_lens) / sizeof(uint32_t);
+    uint32_t lens[LENGTHS_AT_ONCE];
+    gx_status st = GX_OK;
+    for (uint64_t at = 0; at < n && st == GX_OK;) {
+        const size_t some = n - at < LENGTHS_AT_ONCE ? (size_t)(n - at) : LENGTHS_AT_ONCE;
+        uint8_t *room;
+        st = gx_spool_read(&w->field_lens, at * sizeof *lens, lens, some * sizeof *lens, err);
+        if (st == GX_OK)
+            st = gx_section_writer_reserve(s, some * width, &room, err);
+        for (size_t i = 0; i < some && st == GX_OK; ++i)
+            memcpy(room + i * width, &lens[i], width);
+        if (st == GX_OK)
+            gx_section_writer_commit(s, some * width);
+        at += some;
+    }
+    return st == GX_OK ? gx_section_writer_add(s, zeros, -(n * width) % 8, err) : st;
+}
+
+static uint32_t field_len_width(const gx_writer *w)
+{
+    return w->max_field_len > UINT16_MAX ? 4 : w->max_field_len > UINT8_MAX ? 2 : 1;
+}
+
+/* What stands before the tfs by field: lengths and ends. */
+static gx_status write_fields(gx_section_writer *s, const gx_writer *w, gx_error *err)
+{
+    static const uint8_t zeros[8];
+    const uint64_t ends = gx_spool_bytes(&w->field_ends) + gx_spool_bytes(&w->field_wraps);
+    gx_status st = write_field_lens(s, w, field_len_width(w), err);
+    if (st == GX_OK)
+        st = gx_section_writer_add_spool(s, &w->field_ends, err);
+    if (st == GX_OK)
+        st = gx_section_writer_add_spool(s, &w->field_wraps, err);
+    return st == GX_OK ? gx_section_writer_add(s, zeros, -ends % 8, err) : st;
+}
+
+static section_job fields_job(const gx_writer *w)
+{
+    const uint32_t width = field_len_width(w), n_wraps = (uint32_t)(gx_spool_bytes(&w->field_wraps) / sizeof(uint32_t));
+    return (section_job){.kind = GX_SEC_FIELDS,
+                         .param = gx_fields_param(w->n_fields, width, n_wraps),
+                         .head_bytes = gx_fields_lens_bytes(w->counts.n_docs, w->n_fields, width) +
+                                       gx_fields_ends_bytes(w->counts.n_terms, n_wraps),
+                         .tail = &w->field_tfs};
+}
+
 static gx_status write_head(gx_section_writer *s, const section_job *j, gx_error *err)
 {
     return j->strings                     ? write_ends(s, j->strings, err)
            : j->kind == GX_SEC_TERM_HASH  ? write_term_hash(s, j->w, err)
            : j->kind == GX_SEC_TEXT       ? write_text_frames(s, j->w, err)
            : j->kind == GX_SEC_TITLE_LENS ? write_title_positions(s, j->w, err)
+           : j->kind == GX_SEC_FIELDS     ? write_fields(s, j->w, err)
            : j->kind == GX_SEC_META       ? gx_section_writer_add(s, j->meta, strlen(j->meta), err)
                                           : GX_OK;
 }
@@ -236,7 +288,7 @@ static void run_task(void *user, uint32_t i)
     gx_section_writer_close_part(part);
 }
 
-#define MAX_JOBS 18u
+#define MAX_JOBS 19u
 #define SLICE_BYTES ((uint64_t)8 << 20)
 #define MAX_SLICES 16u /* of a section */
 
@@ -273,6 +325,8 @@ static uint32_t list_jobs(gx_writer *w, const char *meta, section_job jobs[MAX_J
                                   .param = title_position_width(w),
                                   .head_bytes = (uint64_t)w->counts.n_docs * title_position_width(w)};
     }
+    if (w->n_fields)
+        jobs[n++] = fields_job(w);
     for (uint32_t i = 0; i < n; ++i)
         jobs[i].w = w;
     return n;
@@ -341,6 +395,8 @@ gx_status gx_writer_write_sections(gx_section_writer *s, gx_writer *w, const cha
         st = gx_spool_add(&w->position_ends, w->position_wraps, w->n_position_wraps * sizeof(uint32_t), err);
     if (st == GX_OK && w->store_text)
         st = gx_writer_end_frame(w, err);
+    if (st == GX_OK && w->n_fields)
+        st = gx_spool_add(&w->field_tfs, slack, GX_FIELD_TFS_SLACK, err);
     if (st == GX_OK)
         st = run_jobs(s, w, jobs, list_jobs(w, meta, jobs), err);
     return st == GX_OK && w->columns

@@ -48,6 +48,10 @@ struct gx_writer {
     gx_writer_totals counts; /* so far */
     uint64_t sum_tfs;
 
+    uint32_t n_fields, max_field_len;
+    uint64_t field_bytes; /* of all lists so far */
+    gx_spool field_lens, field_ends, field_wraps, field_tfs;
+
     gx_columns *columns;         /* not the writer's own */
     gx_section_writer *sections; /* the output; the payload goes there at once, the rest is spooled until finish */
     gx_spool lists, heads, docid_ends, tf_ends, doc_lens, units;

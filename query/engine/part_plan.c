@@ -116,7 +116,8 @@ static gx_status plan_few_terms(gx_plan *out, bool *few, const gx_index *ix, con
 {
     const term_ids parts = {.parts = ix->parts};
     const gx_collection_stats stats = {
-        .n_docs = gx_index_n_docs(ix), .avgdl = ix->avgdl, .max_tf = find_max_tf, .user = &parts};
+        .n_docs = gx_index_n_docs(ix), .avgdl = ix->avgdl, .max_tf = find_max_tf, .user = &parts,
+        .view = gx_view_of(ix)};
     gx_text_terms t;
     gx_status st = gx_text_terms_find(&t, few, ix, q->text, q->len, err);
     if (st != GX_OK || !*few)
@@ -162,7 +163,8 @@ gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *
                                        .df = find_df,
                                        .max_tf = find_max_tf,
                                        .unit = find_unit,
-                                       .user = &ids};
+                                       .user = &ids,
+                                       .view = gx_view_of(ix)};
     gx_query_plan query;
     gx_boolean *b;
     *matches = NULL;

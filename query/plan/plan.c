@@ -169,12 +169,15 @@ static int scale_exponent(double total)
 typedef struct scorer {
     const gx_preset_info *preset;
     double k1, b;
+    bool linear; /* the lists have impacts: of an index of impacts, or a view of fields */
 } scorer;
 
-static scorer scorer_of(const gx_query_options *opt)
+static scorer scorer_of(const gx_query_options *opt, const gx_index *view)
 {
     const gx_preset_info *preset = gx_preset_get(opt->preset);
-    return (scorer){preset, isnan(opt->k1) ? preset->k1 : opt->k1, isnan(opt->b) ? preset->b : opt->b};
+    if (view)
+        return (scorer){preset, gx_view_get_profile(view)->k1, gx_view_get_profile(view)->b, true};
+    return (scorer){preset, isnan(opt->k1) ? preset->k1 : opt->k1, isnan(opt->b) ? preset->b : opt->b, preset->linear};
 }
 
 /* A term's weight before it is scaled. */
@@ -186,17 +189,17 @@ static double weight_of(const scorer *s, uint64_t n_docs, uint64_t df, double qt
 /* What a term can add to a score, before it is scaled; max_tf: the greatest of its list. */
 static double most_of(const scorer *s, double weight, uint32_t max_tf)
 {
-    return s->preset->linear ? weight * max_tf : weight;
+    return s->linear ? weight * max_tf : weight;
 }
 
 static float scaled(const scorer *s, double weight, int exponent)
 {
-    return (float)ldexp(weight, exponent + (s->preset->linear ? GX_LINEAR_EXPONENT : 0));
+    return (float)ldexp(weight, exponent + (s->linear ? GX_LINEAR_EXPONENT : 0));
 }
 
 static gx_scorer norm_of(const scorer *s, double avgdl)
 {
-    if (s->preset->linear)
+    if (s->linear)
         return (gx_scorer){GX_LINEAR_K, 0, false};
     return (gx_scorer){(float)(s->k1 * (1 - s->b)), (float)(s->k1 * s->b / avgdl), s->preset->lossy};
 }
@@ -214,12 +217,12 @@ static uint32_t live_max_tf(const term_bag *g, uint32_t list)
 /* Weights of plan->terms, which are sorted, and everything that depends on them. */
 static void compute_weights(gx_plan *plan, const term_bag *g, const gx_query_options *opt)
 {
-    const scorer s = scorer_of(opt);
+    const scorer s = scorer_of(opt, gx_view_of(g->ix));
     double weights[GX_MAX_TERMS], total = 0;
     for (uint32_t i = 0; i < plan->n_terms; ++i) {
         const gx_plan_term *t = &plan->terms[i];
         weights[i] = weight_of(&s, gx_index_n_docs(g->whole), t->df, t->qtf) * gx_index_unit(g->ix, t->list);
-        total += most_of(&s, weights[i], s.preset->linear ? live_max_tf(g, t->list) : 1);
+        total += most_of(&s, weights[i], s.linear ? live_max_tf(g, t->list) : 1);
     }
     plan->exponent = scale_exponent(total);
     for (uint32_t i = 0; i < plan->n_terms; ++i)
@@ -227,10 +230,27 @@ static void compute_weights(gx_plan *plan, const term_bag *g, const gx_query_opt
     plan->norm = norm_of(&s, g->whole->avgdl);
 }
 
+/* A view has a k1 and b of its own. */
+static gx_status check_view(const gx_query_options *opt, const gx_index *view, gx_error *err)
+{
+    const gx_view_profile *p = gx_view_get_profile(view);
+    if ((!isnan(opt->k1) && opt->k1 != p->k1) || (!isnan(opt->b) && opt->b != (float)p->b))
+        return gx_fail(err, GX_EUSAGE, "%s: k1 and b belong to the view of the fields, which was opened with others",
+                       view->path);
+    return gx_view_status(view, err);
+}
+
 /* Impacts are parts of scores already: only a linear scorer sums them up as they are. */
 static gx_status check_scorer(const gx_query_options *opt, const gx_index *ix, gx_error *err)
 {
-    if (!ix->impacts || gx_preset_get(opt->preset)->linear)
+    const bool linear = gx_preset_get(opt->preset)->linear;
+    const gx_index *view = gx_view_of(ix);
+    if (view && linear)
+        return gx_fail(err, GX_EUSAGE, "%s is searched by fields, which a BM25 scorer weighs, not %s", ix->path,
+                       gx_preset_name(opt->preset));
+    if (view)
+        return check_view(opt, view, err);
+    if (!ix->impacts || linear)
         return GX_OK;
     return gx_fail(err, GX_EUSAGE, "%s holds impacts instead of term frequencies, which the scorer %s needs", ix->path,
                    gx_preset_name(opt->preset));
@@ -437,7 +457,8 @@ static double index_unit(const void *user, const char *term, size_t len)
 
 gx_collection_stats gx_collection_stats_of(const gx_index *ix)
 {
-    return (gx_collection_stats){gx_index_n_docs(ix), ix->avgdl, index_df, index_max_tf, index_unit, ix};
+    return (gx_collection_stats){gx_index_n_docs(ix), ix->avgdl, index_df, index_max_tf, index_unit, ix,
+                                 gx_view_of(ix)};
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -530,13 +551,13 @@ static double weigh_phrase(const scorer *s, uint64_t n_docs, gx_query_phrase *p)
 /* The same sums in the same order as compute_weights's, so that equal queries have equal scores. */
 gx_status gx_query_plan_weigh(gx_query_plan *q, const gx_collection_stats *stats, gx_error *err)
 {
-    const scorer s = scorer_of(&q->opt);
+    const scorer s = scorer_of(&q->opt, stats->view);
     const uint32_t n_phrases = q->phrases ? q->phrases->n : 0;
     double weights[GX_MAX_TERMS], total = 0;
     for (uint32_t i = 0; i < q->n_terms; ++i) {
         const gx_query_term *t = &q->terms[i];
         weights[i] = weight_of(&s, stats->n_docs, t->df, t->qtf) * t->unit;
-        total += most_of(&s, weights[i], s.preset->linear ? stats->max_tf(stats->user, t->term, t->len) : 1);
+        total += most_of(&s, weights[i], s.linear ? stats->max_tf(stats->user, t->term, t->len) : 1);
     }
     for (uint32_t i = 0; i < n_phrases; ++i)
         total += weigh_phrase(&s, stats->n_docs, &q->phrases->phrases[i]);

@@ -29,6 +29,7 @@
 #define GX_QUERY_PLAN_PLAN_H
 
 #include "engine/api/gpuidx.h"
+#include "query/plan/field_view.h"
 #include "query/score/bm25.h"
 
 typedef struct gx_plan_term {
@@ -104,6 +105,7 @@ typedef struct gx_collection_stats {
     /* The unit of the impacts of the term's list, the same in all parts; 1 where they are tfs. */
     double (*unit)(const void *user, const char *term, size_t len);
     const void *user;
+    const struct gx_index *view; /* of fields (index/fields/view.h), whose scorer counts; NULL: none */
 } gx_collection_stats;
 
 /* The statistics of an index, which must outlive them. */
