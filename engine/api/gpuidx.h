@@ -422,6 +422,14 @@ typedef enum gx_duplicates {
     GX_DUPLICATES_LAST   /* the builder keeps the later document; it removes and counts the earlier one */
 } gx_duplicates;
 
+/* A field of documents. */
+typedef struct gx_field {
+    const char *name; /* of letters, digits and _, at most 64 */
+    uint32_t weight;  /* with gx_builder_options.fixed_weights: 1 to 1,000; else 0 */
+} gx_field;
+#define GX_FIELD_SEPARATOR '\x1e'
+#define GX_MAX_INDEX_FIELDS 32u
+
 typedef struct gx_builder_options {
     size_t size;
     const char *path; /* the index file */
@@ -457,11 +465,19 @@ typedef struct gx_builder_options {
      * it; "3": all that stand side by side, so that what stands inside a word finds it. The analyzer has neither
      * stemmer nor stop words then. NULL or "none": words stay whole. */
     const char *ngrams;
+    /* The documents' fields, which gx_index_open_view (gpuidx_advanced.h) searches and weighs one by one; all else
+     * searches them as one text. gx_document.text then has the texts of all, in this order, with GX_FIELD_SEPARATOR
+     * between them, and the title is only stored. Not with vectors. 0: documents have none. */
+    const gx_field *fields; /* [n_fields] at most GX_MAX_INDEX_FIELDS, of different names */
+    uint32_t n_fields;
+    /* The weights of the fields count now, for good: a word of a field of weight 3 counts 3 times, in tfs and lengths,
+     * and the index has no fields. That is BM25F with one b for all fields, at the speed of any other index. */
+    bool fixed_weights;
 } gx_builder_options;
 #define GX_BUILDER_OPTIONS                                                                                             \
     {                                                                                                                  \
         sizeof(gx_builder_options), NULL, false, GX_DUPLICATES_FAIL, NULL, NULL, NULL, NULL, NULL, true, false, 0,     \
-            NULL, 0, NULL, 0, NULL, 0, false, NULL, false, NULL                                                        \
+            NULL, 0, NULL, 0, NULL, 0, false, NULL, false, NULL, NULL, 0, false                                        \
     }
 GX_API void gx_builder_options_init(gx_builder_options *o, size_t size);
 

@@ -63,11 +63,17 @@ typedef struct gx_source_options {
      * ahead of the caller of gx_source_next, if it is not compressed; 0: none. Documents, errors and
      * counts are the same. */
     uint32_t threads;
+    /* [n_fields] of gx_builder_options.fields: a document's text becomes the fields' texts, with GX_FIELD_SEPARATOR
+     * between. title and text are the document's own; any other name is that of a member of JSON objects (a string, a
+     * number, or an array of them) or of a column of tsv and csv. A document needs neither title nor text then. The
+     * array and the names must outlive the source. */
+    const char *const *fields;
+    uint32_t n_fields;
 } gx_source_options;
 #define GX_SOURCE_OPTIONS                                                                                              \
     {                                                                                                                  \
         sizeof(gx_source_options), GX_SOURCE_GUESS, NULL, 0, false, false, GX_FILE_ID_PATH, NULL, NULL, NULL, NULL, 0, \
-            0                                                                                                          \
+            0, NULL, 0                                                                                                 \
     }
 GX_API void gx_source_options_init(gx_source_options *o, size_t size);
 

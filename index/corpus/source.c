@@ -390,7 +390,7 @@ static gx_status check_vector(const gx_source *s, gx_error *err)
 static bool is_blank(gx_span a)
 {
     for (size_t i = 0; i < a.n; ++i)
-        if (a.p[i] != ' ' && !(a.p[i] >= '\t' && a.p[i] <= '\r'))
+        if (a.p[i] != ' ' && a.p[i] != GX_FIELD_SEPARATOR && !(a.p[i] >= '\t' && a.p[i] <= '\r'))
             return false;
     return true;
 }
@@ -399,6 +399,8 @@ static bool is_blank(gx_span a)
 static gx_status finish_document(gx_source *s, gx_error *err)
 {
     gx_record *r = &s->rec;
+    if (!gx_source_compose_fields(s))
+        return gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
     if (!r->text.p)
         r->text = (gx_span){(char *)"", 0};
     gx_status st = check_id(s, err);
@@ -569,7 +571,9 @@ gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, co
     s->in.notes = &s->notes;
     s->in.cancel = s->opt.cancel;
     s->in.user = s->opt.user;
-    st = gx_columns_parse(s, err);
+    st = gx_source_open_fields(s, err);
+    if (!st)
+        st = gx_columns_parse(s, err);
     if (!st)
         st = gx_json_members_parse(s, err);
     if (!st)
@@ -618,6 +622,7 @@ void gx_source_free_buffers(gx_source *s)
     free(s->title.p);
     free(s->text.p);
     free(s->smart_id.p);
+    free(s->composed.p);
     free(s->fixed_title.p);
     free(s->fixed_text.p);
     free(s->bodies[0].p);
@@ -635,6 +640,7 @@ void gx_source_close(gx_source *s)
     gx_csr_close(s);
     gx_walk_close(s->walk);
     gx_source_free_buffers(s);
+    free(s->with_fields);
     free(s);
 }
 

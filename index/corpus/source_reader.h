@@ -96,6 +96,8 @@ struct gx_source {
     gx_scratch page, bodies[2];   /* for pages of another character set (charset.h), and encoded ones (coding.h) */
     gx_scratch head_line;         /* of a record of WARC */
     struct gx_charsets *charsets; /* that are open, or NULL */
+    gx_scratch composed;          /* of fields: the text */
+    gx_attribute *with_fields;    /* the attributes, and fields that are read as they are; or NULL */
     gx_attribute_value *values;   /* [n_values] of the record's attributes */
     uint32_t n_values;
     size_t max_values;
@@ -165,6 +167,11 @@ gx_status gx_source_add_weight(gx_source *s, const char *term, size_t len, float
 
 /* The number of the attribute of that name; opt.n_attributes: there is none. */
 uint32_t gx_source_find_attribute(const gx_source *s, const char *name, size_t n);
+
+/* Let the source read fields as it reads attributes, behind those. GX_EUSAGE, GX_ENOMEM. */
+gx_status gx_source_open_fields(gx_source *s, gx_error *err);
+/* Make the record's text of its fields. false: no memory. */
+bool gx_source_compose_fields(gx_source *s);
 
 /* The record has one more value of attribute number i. GX_ENOMEM. */
 gx_status gx_source_add_value(gx_source *s, uint32_t i, gx_span text, gx_error *err);

@@ -54,7 +54,7 @@ gx_status gx_columns_parse(gx_source *s, gx_error *err)
                 return gx_fail(err, GX_EUSAGE, "columns: '%s' has %.*s twice", s->opt.columns, (int)n, p);
         p = p[n] ? p + n + 1 : NULL;
     }
-    if (s->opt.columns && (ids != 1 || texts == 0))
+    if (s->opt.columns && (ids != 1 || (texts == 0 && s->opt.n_fields == 0)))
         return gx_fail(err, GX_EUSAGE, "columns: '%s' needs id once, and title or text", s->opt.columns);
     for (uint32_t i = 0; s->opt.columns && i < s->opt.n_attributes; ++i)
         if (!memchr(s->given, GX_COLUMN_ATTRIBUTE + (int)i, s->n_given))
@@ -76,7 +76,7 @@ static bool is_header(const gx_source *s, unsigned n, uint8_t *named)
         ids += c == GX_COLUMN_ID;
         others += c == GX_COLUMN_TITLE || c == GX_COLUMN_TEXT;
     }
-    return ids == 1 && others > 0;
+    return ids == 1 && (others > 0 || (n > 1 && s->opt.n_fields));
 }
 
 /* A file's first record says what the columns are, unless options do. *header: it is no document.

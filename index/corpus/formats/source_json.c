@@ -320,7 +320,7 @@ gx_status gx_json_members_parse(gx_source *s, gx_error *err)
             return gx_fail(err, GX_EUSAGE, "members: '%s' needs id once, and vector at most once", s->opt.members);
         return n_of[GX_COLUMN_VECTOR] ? GX_OK : add_field(s, "vector", 6, err);
     }
-    if (n_of[GX_COLUMN_ID] != 1 || n_of[GX_COLUMN_TITLE] + n_of[GX_COLUMN_TEXT] == 0)
+    if (n_of[GX_COLUMN_ID] != 1 || (n_of[GX_COLUMN_TITLE] + n_of[GX_COLUMN_TEXT] == 0 && s->opt.n_fields == 0))
         return gx_fail(err, GX_EUSAGE, "members: '%s' needs id once, and title or text", s->opt.members);
     return GX_OK;
 }
@@ -615,7 +615,7 @@ gx_status gx_read_json(gx_source *s, bool *found, gx_error *err)
         return s->rec.has_vector ? GX_OK
                                  : gx_fail_record(s, s->rec.line, err, "no vector: the object lacks the field %.*s",
                                                   (int)vector_field(s)->n, vector_field(s)->name);
-    if (!s->rec.text.p && !s->rec.title.p)
+    if (!s->rec.text.p && !s->rec.title.p && s->opt.n_fields == 0)
         return s->opt.members
                    ? gx_fail_record(s, s->rec.line, err,
                                     "no text: the object has none of the members that are text or title")
