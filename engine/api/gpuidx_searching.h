@@ -293,7 +293,17 @@ typedef struct gx_explain_term {
     double weight;   /* idf, times k1 + 1 where the preset has it, times qtf, times unit */
     uint32_t impact; /* fixed point; 0 if tf is 0 */
     float score;     /* impact * 2^-exponent */
+    /* Of a view of fields: tf of each, [n_fields]; and tf is tf' / (tf' + k1) in units, of which `unit` is one. */
+    const uint32_t *field_tfs;
 } gx_explain_term;
+
+/* A field of a view: how it is weighed, and its length in the document. */
+typedef struct gx_explain_field {
+    const char *name;
+    bool used;
+    double weight, b, avglen;
+    uint32_t len;
+} gx_explain_field;
 
 typedef struct gx_explanation {
     uint64_t docid, n_docs;
@@ -313,6 +323,8 @@ typedef struct gx_explanation {
     bool has_prior;         /* the document has a value of it, */
     double prior_value;     /* this one, */
     uint64_t prior_impact;  /* which adds this, in fixed point */
+    uint32_t n_fields;      /* of a view of fields, else 0 */
+    gx_explain_field *fields; /* [n_fields] */
 } gx_explanation;
 
 /* Explain the score of a document for a query. docid < n_docs. The function does not test

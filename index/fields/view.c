@@ -120,15 +120,12 @@ static void score_postings(gx_view *v, uint32_t term, uint32_t only, postings *p
         if (docid < last || docid >= ix->n_docs)
             continue;
         last = docid + 1;
-        gx_fields_lens(ix->fields, docid, lens);
-        lens[n_fields - 1] = ix->doc_lens[docid];
+        gx_view_lens(ix, docid, lens);
         for (uint32_t f = 0; f < n_fields; ++f) {
             const bool is_last = f + 1 == n_fields;
             const uint32_t stored = is_last ? rest : p->field_tfs[(size_t)f * p->df + i];
-            if (!is_last) {
+            if (!is_last)
                 rest -= stored < rest ? stored : rest;
-                lens[n_fields - 1] -= lens[f];
-            }
             if (!stored || (only == UINT32_MAX ? !v->profile.fields[f].used : f != only))
                 continue;
             tf += part_of(v, f, stored, lens[f]);
@@ -265,29 +262,34 @@ bool gx_view_parse_name(const gx_index *ix, const char *name, size_t len, uint32
     return *field < ix->fields->n;
 }
 
-bool gx_view_explain(const gx_index *ix, uint32_t term, uint32_t docid, uint32_t *tfs, uint32_t *lens)
+void gx_view_lens(const gx_index *ix, uint32_t docid, uint32_t *lens)
 {
-    gx_view *v = ix->view;
-    const uint32_t n_fields = ix->fields->n;
+    const uint32_t last = ix->fields->n - 1;
+    gx_fields_lens(ix->fields, docid, lens);
+    lens[last] = ix->doc_lens[docid];
+    for (uint32_t f = 0; f < last; ++f)
+        lens[last] -= lens[f];
+}
+
+void gx_view_explain(const gx_index *ix, uint32_t term, uint32_t docid, uint32_t *tfs)
+{
+    const gx_view *v = ix->view;
+    const uint32_t last = ix->fields->n - 1, only = term < v->base->n_terms ? UINT32_MAX : term / v->base->n_terms - 1;
     postings p;
-    bool found = false;
     if (read_postings(v, term % v->base->n_terms, &p) == GX_OK) {
         uint32_t i = 0;
         while (i < p.df && p.docids[i] < docid)
             ++i;
-        found = i < p.df && p.docids[i] == docid;
-        uint32_t rest = found ? p.tfs[i] : 0;
-        gx_fields_lens(ix->fields, docid, lens);
-        lens[n_fields - 1] = ix->doc_lens[docid];
-        for (uint32_t f = 0; found && f + 1 < n_fields; ++f) {
+        if (i < p.df && p.docids[i] == docid)
+            tfs[last] = p.tfs[i];
+        for (uint32_t f = 0; f < last && tfs[last]; ++f) {
             tfs[f] = p.field_tfs[(size_t)f * p.df + i];
-            rest -= tfs[f] < rest ? tfs[f] : rest;
-            lens[n_fields - 1] -= lens[f];
+            tfs[last] -= tfs[f] < tfs[last] ? tfs[f] : tfs[last];
         }
-        tfs[n_fields - 1] = rest;
+        for (uint32_t f = 0; f <= last && only != UINT32_MAX; ++f)
+            tfs[f] = f == only ? tfs[f] : 0;
     }
     free(p.memory);
-    return found;
 }
 
 /* ---- open and close ---- */

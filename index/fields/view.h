@@ -26,6 +26,7 @@ typedef struct gx_view gx_view;
 typedef struct gx_field_norm {
     bool used;
     float weight, c0, c1; /* see above */
+    double b, avglen;     /* what they are made of */
 } gx_field_norm;
 
 /* How a view scores. */
@@ -57,8 +58,10 @@ bool gx_view_parse_name(const gx_index *ix, const char *name, size_t len, uint32
 /* The deletes of the view, which counts its own lists; NULL: none is deleted. */
 struct gx_deletes *gx_view_deletes(const gx_index *ix);
 
-/* What explains a score: tf and length of a document in each field, tfs[n], lens[n]. false: the term's list does not
- * have the document. */
-bool gx_view_explain(const gx_index *ix, uint32_t term, uint32_t docid, uint32_t *tfs, uint32_t *lens);
+/* The length of a document in each field, lens[n]. */
+void gx_view_lens(const gx_index *ix, uint32_t docid, uint32_t *lens);
+
+/* The tf of a term of the view in each field of a document, tfs[n], which are 0 before. */
+void gx_view_explain(const gx_index *ix, uint32_t term, uint32_t docid, uint32_t *tfs);
 
 #endif

@@ -6,6 +6,18 @@
 #include "engine/api/gpuidx_advanced.h"
 #include "engine/status.h"
 
+static void put_fields(gx_text *t, const gx_explanation *e)
+{
+    for (uint32_t f = 0; f < e->n_fields; ++f) {
+        const gx_explain_field *x = &e->fields[f];
+        gx_text_add_string(t, f ? ",{\"name\":" : ",\"fields\":[{\"name\":");
+        gx_text_add_json(t, x->name, strlen(x->name));
+        gx_text_add_format(t, ",\"used\":%s,\"weight\":%.9g,\"b\":%.9g,\"len\":%u,\"avglen\":%.17g}",
+                           x->used ? "true" : "false", x->weight, x->b, x->len, x->avglen);
+    }
+    gx_text_add_string(t, e->n_fields ? "]" : "");
+}
+
 static void put_explanation(gx_text *t, const gx_explanation *e)
 {
     gx_text_add_format(t,
@@ -22,9 +34,12 @@ static void put_explanation(gx_text *t, const gx_explanation *e)
             term->qtf, (unsigned long long)term->df, term->tf, term->idf, term->unit, term->weight, term->impact);
         gx_text_add_string(t, ",\"score\":");
         gx_text_add_score(t, ldexp(term->impact, -e->exponent));
-        gx_text_add_string(t, "}");
+        for (uint32_t f = 0; f < e->n_fields; ++f)
+            gx_text_add_format(t, "%s%u", f ? "," : ",\"field_tfs\":[", term->field_tfs[f]);
+        gx_text_add_string(t, e->n_fields ? "]}" : "}");
     }
     gx_text_add_string(t, "]");
+    put_fields(t, e);
     if (e->prior.weight != 0) {
         char text[GX_PRIOR_BYTES];
         const gx_value x = {.real = e->prior_value};

@@ -6,6 +6,7 @@
 #include "engine/lower_bound.h"
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "index/fields/view.h"
 #include "index/read/collection.h"
 #include "query/plan/boolean.h"
 #include "query/plan/prior.h"
@@ -41,7 +42,7 @@ static gx_explain_term term_of_index(const gx_index *ix, const gx_plan_term *t, 
 {
     gx_explain_term x = {.df = t->df, .qtf = t->qtf};
     const gx_list list = gx_index_list(ix, t->list);
-    x.term = gx_strings_get(&ix->terms, t->list, &x.term_len);
+    x.term = gx_index_term(ix, t->list, &x.term_len);
     x.tf = find_tf(&list, docid);
     x.unit = gx_index_unit(ix, t->list);
     return x;
@@ -62,8 +63,44 @@ static gx_explain_term term_of_collection(const gx_index *ix, const gx_query_ter
         holder = ix->parts->parts[i].ix;
         id = gx_index_find_term(holder, t->term, t->len);
     }
-    x.term = gx_strings_get(&holder->terms, id, &x.term_len);
+    x.term = gx_index_term(holder, id, &x.term_len);
     return x;
+}
+
+/* The file that has the document, and its docid there; *id: the term's number there, or UINT32_MAX. */
+static const gx_index *find_holder(const gx_index *ix, uint64_t docid, uint32_t *local)
+{
+    *local = (uint32_t)docid;
+    return ix->parts ? gx_parts_find(ix->parts, docid, local)->ix : ix;
+}
+
+/* Tell the fields of a view. terms: names as they are looked up. */
+static gx_status explain_fields(gx_explanation *e, const gx_index *ix, const gx_plan *plan, const gx_query_plan *whole,
+                                gx_error *err)
+{
+    uint32_t local;
+    const gx_index *holder = find_holder(ix, e->docid, &local);
+    const gx_view_profile *p = gx_view_get_profile(holder);
+    const uint32_t n = holder->fields->n;
+    uint32_t lens[GX_MAX_FIELDS] = {0};
+    char *memory = calloc(1, n * sizeof *e->fields + (size_t)e->n_terms * n * sizeof(uint32_t));
+    if (!memory)
+        return gx_fail(err, GX_ENOMEM, "no memory to explain %u terms", e->n_terms);
+    uint32_t *tfs = (uint32_t *)(void *)(memory + n * sizeof *e->fields);
+    e->fields = (gx_explain_field *)(void *)memory;
+    e->n_fields = n;
+    gx_view_lens(holder, local, lens);
+    for (uint32_t f = 0; f < n; ++f)
+        e->fields[f] = (gx_explain_field){holder->fields->names[f], p->fields[f].used, p->fields[f].weight,
+                                          p->fields[f].b, p->fields[f].avglen, lens[f]};
+    for (uint32_t i = 0; i < e->n_terms; ++i, tfs += n) {
+        const uint32_t id = ix->parts ? gx_index_find_term(holder, whole->terms[i].term, whole->terms[i].len)
+                                      : plan->terms[i].list;
+        if (id != UINT32_MAX)
+            gx_view_explain(holder, id, local, tfs);
+        e->terms[i].field_tfs = tfs;
+    }
+    return GX_OK;
 }
 
 gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *given, const gx_query_options *options,
@@ -103,7 +140,7 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *gi
         .n_docs = gx_index_n_docs(ix),
         .dl = gx_index_length(ix, docid),
         .avgdl = ix->avgdl,
-        .k1 = isnan(opt.k1) ? preset->k1 : opt.k1,
+        .k1 = gx_view_of(ix) ? gx_view_get_profile(gx_view_of(ix))->k1 : isnan(opt.k1) ? preset->k1 : opt.k1,
         .b = isnan(opt.b) ? preset->b : opt.b,
         .times_k1 = preset->times_k1,
         .linear = preset->linear,
@@ -124,6 +161,8 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *gi
         explain_term(&e.terms[i], ix->parts ? whole.terms[i].w : plan.terms[i].w, plan.norm, &e, preset);
         e.sum += e.terms[i].impact;
     }
+    if (st == GX_OK && gx_view_of(ix))
+        st = explain_fields(&e, ix, &plan, &whole, err);
     e.prior = prior;
     if (prior.weight != 0 && (e.has_prior = gx_prior_value(ix, column, docid, &e.prior_value)))
         e.prior_impact = gx_prior_units(&prior, e.prior_value, e.exponent);
@@ -132,12 +171,17 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *gi
     gx_query_plan_free(&whole);
     if (st == GX_OK)
         *out = e;
+    else
+        gx_explanation_free(&e);
     return st;
 }
 
 void gx_explanation_free(gx_explanation *e)
 {
     free(e->terms);
+    free(e->fields);
+    e->fields = NULL;
+    e->n_fields = 0;
     e->terms = NULL;
     e->n_terms = 0;
 }

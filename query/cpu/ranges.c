@@ -8,6 +8,7 @@
 
 #define COMMON_SHARE GX_SEGMENT_DOCS      /* lists of more than n_docs / COMMON_SHARE postings are common */
 #define DENSE_SHARE (GX_SEGMENT_DOCS / 8) /* and of more than n_docs / DENSE_SHARE dense */
+#define MAX_TF (UINT32_MAX >> GX_SEGMENT_SHIFT) /* that a posting has room for */
 #define N_LOCKS 64u                       /* lists derived at the same time, at most */
 
 /* The bounds of one scorer. */
@@ -114,7 +115,7 @@ static uint64_t padded(uint64_t bytes)
 typedef struct list_writer {
     gx_range_list *list;
     uint32_t *docids;
-    uint16_t *tfs;
+    uint32_t *tfs;
     uint32_t *starts;
     gx_segment_start *segments;
     uint8_t *present;
@@ -137,7 +138,7 @@ static bool open_writer(gx_ranges *r, list_writer *w, uint32_t df)
     const uint64_t bits = padded(n_segments * GX_SEGMENT_DOCS / 8);
     switch (w->list->form) {
     case GX_RANGE_RARE:
-        return charge(r, two + four) && (w->docids = allocate(r, four)) && (w->tfs = allocate(r, two));
+        return charge(r, 2 * four) && (w->docids = allocate(r, four)) && (w->tfs = allocate(r, four));
     case GX_RANGE_DENSE:
         return charge(r, starts + bits + one) && (w->starts = allocate(r, starts)) && (w->bits = allocate(r, bits)) &&
                (w->bytes = allocate(r, one));
@@ -195,7 +196,7 @@ static void write_posting(list_writer *w, uint32_t docid, uint32_t tf)
         w->bytes[i] = (uint8_t)tf;
     } else {
         w->docids[i] = docid;
-        w->tfs[i] = (uint16_t)tf;
+        w->tfs[i] = tf;
     }
 }
 
@@ -258,7 +259,7 @@ static gx_range_list *make_list(gx_ranges *r, uint32_t term, gx_cpu_scratch *scr
     list_writer w = {.list = list, .n_segments = gx_ranges_n_segments(r->ix)};
     if (list->form == GX_RANGE_SPARSE)
         w.n_segments = count_segments(r, &l, scratch);
-    if (max_tf > UINT16_MAX || !open_writer(r, &w, l.df)) {
+    if (max_tf > MAX_TF || !open_writer(r, &w, l.df)) {
         free(list);
         return NULL;
     }

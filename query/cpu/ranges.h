@@ -40,7 +40,7 @@ typedef struct gx_range_list {
     uint32_t max_tf;
     uint32_t n_segments;    /* common: all, sparse: those that have postings */
     const uint32_t *docids; /* [df] rare */
-    const uint16_t *tfs;    /* [df] rare */
+    const uint32_t *tfs;    /* [df] rare */
     const uint32_t *starts; /* sparse: [n_tiles] of segments, dense: [n_segments + 1] of postings, before each */
     const gx_segment_start *segments; /* common: [n_segments + 1], sparse: of those that have postings, and the end */
     const uint8_t *present;           /* [n_tiles, up to a multiple of 64] sparse: a bit a segment that has postings */
@@ -96,7 +96,7 @@ static inline const gx_segment_start *gx_range_list_start(const gx_range_list *l
     return l->segments + l->starts[tile] + n_bits[l->present[tile] & (bit - 1)];
 }
 
-/* Of term's list, made at first use; NULL: no memory, the budget is spent, or a tf is above 65535.
+/* Of term's list, made at first use; NULL: no memory, the budget is spent, or a tf is 2^24 or above.
  * Thread-safe; scratch is the caller's. They live as long as r. */
 const gx_range_list *gx_ranges_list(gx_ranges *r, uint32_t term, gx_cpu_scratch *scratch);
 const gx_range_bounds *gx_ranges_bounds(gx_ranges *r, const gx_range_list *list, gx_cpu_params *params, gx_scorer norm,

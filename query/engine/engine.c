@@ -160,9 +160,16 @@ gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engi
                        "%s is one file, and only the parts of a collection can be spread over GPUs; let each GPU have "
                        "a copy",
                        ix->path);
+    const bool of_fields = gx_view_of(ix), asked_gpu = own.kind != GX_ENGINE_CPU;
+    if (of_fields) { /* its lists are made as they are asked for, in the host's memory */
+        own.kind = GX_ENGINE_CPU;
+        own.join = GX_JOIN_NEVER;
+    }
     gx_engine *en = new_engine(ix, &own, gpu);
     if (!en)
         return gx_fail(err, GX_ENOMEM, "no memory for an engine");
+    if (of_fields && asked_gpu)
+        gx_fail(&en->fallback, GX_ENOGPU, "fields are weighed by the CPU");
     if (ix->parts) {
         if ((st = open_parts(en, NULL, err)) != GX_OK)
             goto fail;

@@ -141,7 +141,8 @@ static gx_status make_profile(gx_view_profile *p, const gx_index *ix, const gx_v
     *p = (gx_view_profile){.k1 = (float)k1, .b = b};
     for (uint32_t f = 0; f < ix->fields->n; ++f) {
         const double tokens = (double)ix->fields->n_tokens[f], avg = tokens > 0 ? tokens / n_docs : 1;
-        p->fields[f] = (gx_field_norm){w.used[f], (float)w.weight[f], (float)(1 - w.b[f]), (float)(w.b[f] / avg)};
+        p->fields[f] = (gx_field_norm){w.used[f], (float)w.weight[f], (float)(1 - w.b[f]), (float)(w.b[f] / avg),
+                                       w.b[f],     avg};
     }
     return GX_OK;
 }

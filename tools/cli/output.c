@@ -297,11 +297,38 @@ static void put_snippet(FILE *out, const char *text, size_t len, const gx_snippe
     fputs(s->end < len ? " ...\n" : "\n", out);
 }
 
+/* The formula of a view of fields, and a line for each. */
+static void put_fields(FILE *out, const gx_explanation *e, const char *indent)
+{
+    fprintf(out,
+            "%s%s by fields: score = sum over terms of idf%s * tf' / (tf' + k1), tf' = sum over fields of weight * tf "
+            "/ (1 - b + b * len / avglen)\n%sN = %llu, k1 = %.6g\n",
+            indent, e->preset, e->times_k1 ? " * (k1 + 1)" : "", indent, (unsigned long long)e->n_docs, e->k1);
+    for (uint32_t f = 0; f < e->n_fields; ++f)
+        if (e->fields[f].used)
+            fprintf(out, "%s  %s: weight = %.7g, b = %.6g, len = %u, avglen = %.6g\n", indent, e->fields[f].name,
+                    e->fields[f].weight, e->fields[f].b, e->fields[f].len, e->fields[f].avglen);
+}
+
+/* ", title tf = 1, text tf = 3: 2.1 * 0.65 = 1.365 (impact 1234)" */
+static void put_field_term(FILE *out, const gx_explanation *e, const gx_explain_term *t)
+{
+    char score[32];
+    for (uint32_t f = 0; f < e->n_fields; ++f)
+        if (t->field_tfs[f])
+            fprintf(out, ", %s tf = %u", e->fields[f].name, t->field_tfs[f]);
+    fprintf(out, ": %.7g * %.7g = %s (impact %u)\n", t->weight / t->unit, t->tf * t->unit,
+            out_score(score, ldexp(t->impact, -e->exponent)), t->impact);
+}
+
 void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent)
 {
     char score[32];
-    fprintf(out, "%s%s: score = sum over terms of %s\n", indent, e->preset, e->formula);
-    if (!e->linear) {
+    if (e->n_fields)
+        put_fields(out, e, indent);
+    else
+        fprintf(out, "%s%s: score = sum over terms of %s\n", indent, e->preset, e->formula);
+    if (!e->linear && !e->n_fields) {
         fprintf(out, "%sN = %llu, dl = %u", indent, (unsigned long long)e->n_docs, e->dl);
         if (e->counted_dl != e->dl)
             fprintf(out, " (counted as %u)", e->counted_dl);
@@ -323,6 +350,10 @@ void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent)
             fprintf(out, ", times k1 + 1 = %.6g", e->k1 + 1);
         if (t->qtf != 1)
             fprintf(out, ", times %.9g in the query", t->qtf);
+        if (e->n_fields) {
+            put_field_term(out, e, t);
+            continue;
+        }
         if (t->unit != 1)
             fprintf(out, ", unit of impacts = %.9g", t->unit);
         if (e->linear)

@@ -115,6 +115,10 @@
     {"scorer", 0, CLI_CHOICE, CLI_PRESETS, "bm25", \
      "the formula of the scores. An index that was imported with impacts is searched with `impact`, which is the " \
      "default there"}, \
+    {"fields", 0, CLI_TEXT, "NAME^W:b=B,...", NULL, \
+     "search these fields of the documents (`gpuidx build --field`), each with a weight, by BM25F: `title^3,text`. " \
+     "`all`: all fields, each of weight 1. Without it the fields are searched as one text. See Fields in `gpuidx help " \
+     "query`"}, \
     {"k1", 0, CLI_NUMBER, "X", NULL, "BM25's k1, at least 0, instead of the scorer's own", .max = 3.4e38}, \
     {"b", 0, CLI_NUMBER, "X", NULL, "BM25's b, from 0 to 1, instead of the scorer's own", .max = 1}, \
     {"prune", 0, CLI_CHOICE, "on|off", "on", \
@@ -196,6 +200,8 @@ int cli_rm3(gx_rm3_options *out, const cli_args *a, const gx_index *ix);
 /* Open the index at path (its verification from --check), and an engine on it. 0, or the exit code
  * with the message printed. Where `auto` falls back to the CPU, a note says why with -v. */
 int cli_open_index(gx_index **out, const cli_args *a, const char *path);
+/* With --fields *ix becomes a view of its fields; else nothing changes. Returns an exit code. */
+int cli_view_fields(gx_index **ix, const cli_args *a);
 int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options *options);
 
 /* Where no GPU searches, name the flags that were given for one. */
