@@ -10,9 +10,13 @@
 #include "engine/parallel.h"
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "engine/text/ascii.h"
 #include "engine/text/json_text.h"
+#include "index/fields/fields.h"
 #include "index/inversion/builder_state.h"
 
+#define FIELD_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+#define GX_MAX_FIXED_WEIGHT 1000u
 #define MAX_MEMORY ((uint64_t)32 << 30) /* chains are addressed in 2^32 units of 16 bytes, strings in bytes */
 
 /* ---- opening ---- */
@@ -44,6 +48,8 @@ static gx_status open_parts(gx_builder *b, const gx_analyzer *like, const gx_pla
     w.store_text = b->opt.store_text;
     w.impacts = b->opt.vector_bits != 0;
     w.positions = b->opt.positions;
+    w.fields_in_texts = b->opt.n_fields != 0;
+    w.n_fields = gx_builder_keeps_fields(b) ? b->opt.n_fields : 0;
     w.list_units = w.impacts && b->opt.list_units;
     gx_status st = gx_codec_find_pair(&w.docids, &w.tfs, b->opt.docid_codec, b->opt.tf_codec, err);
     const char *analyzer = b->opt.analyzer ? b->opt.analyzer : w.impacts ? "whitespace" : NULL;
@@ -63,6 +69,8 @@ static gx_status open_parts(gx_builder *b, const gx_analyzer *like, const gx_pla
     const gx_parallel_inverter_options inverter = {.threads = b->opt.threads ? b->opt.threads : 1,
                                                    .memory = b->opt.memory,
                                                    .positions = b->opt.positions,
+                                                   .n_fields = b->opt.n_fields,
+                                                   .field_weights = b->opt.fixed_weights ? b->field_weights : NULL,
                                                    .dir = b->dir,
                                                    .document_sink = gx_builder_take_document,
                                                    .pack = gx_builder_pack_batch,
@@ -71,6 +79,55 @@ static gx_status open_parts(gx_builder *b, const gx_analyzer *like, const gx_pla
     if (st == GX_OK)
         st = gx_parallel_inverter_open(&b->inverter, b->analyzer, &inverter, err);
     return st;
+}
+
+static bool is_field_name(const char *name)
+{
+    const size_t n = name ? strlen(name) : 0;
+    return n && n <= GX_MAX_FIELD_NAME && strspn(name, FIELD_LETTERS) == n && !gx_is_digit(*name);
+}
+
+static gx_status check_fields(const gx_builder_options *o, gx_error *err)
+{
+    if (o->n_fields > GX_MAX_INDEX_FIELDS || (o->n_fields && !o->fields))
+        return gx_fail(err, GX_EUSAGE, "%u fields; the most are %u", o->n_fields, GX_MAX_INDEX_FIELDS);
+    if (o->fixed_weights && o->n_fields == 0)
+        return gx_fail(err, GX_EUSAGE, "weights are fixed, and there are no fields");
+    if (o->n_fields && (o->vector_bits || (o->positions && !o->fixed_weights)))
+        return gx_fail(err, GX_EUSAGE, "an index of %s has no fields", o->vector_bits ? "vectors" : "positions");
+    if (o->fixed_weights && o->positions)
+        return gx_fail(err, GX_EUSAGE, "an index with fixed weights of fields has no positions");
+    for (uint32_t f = 0; f < o->n_fields; ++f) {
+        const gx_field *x = &o->fields[f];
+        if (!is_field_name(x->name))
+            return gx_fail(err, GX_EUSAGE,
+                           "the field '%.80s' has no name of 1 to %u letters, digits and _, a letter or _ first",
+                           x->name ? x->name : "", GX_MAX_FIELD_NAME);
+        if (o->fixed_weights ? x->weight == 0 || x->weight > GX_MAX_FIXED_WEIGHT : x->weight != 0)
+            return gx_fail(err, GX_EUSAGE, "the fixed weight of %s is %u; it must be %s", x->name, x->weight,
+                           o->fixed_weights ? "1 to 1,000" : "0 where weights are not fixed");
+        for (uint32_t g = 0; g < f; ++g)
+            if (strcmp(o->fields[g].name, x->name) == 0)
+                return gx_fail(err, GX_EUSAGE, "the field %s is named twice", x->name);
+        for (uint32_t a = 0; a < o->n_attributes; ++a)
+            if (strcmp(o->attributes[a].name, x->name) == 0)
+                return gx_fail(err, GX_EUSAGE, "'%s' is a field and an attribute; give one of them another name",
+                               x->name);
+    }
+    return GX_OK;
+}
+
+/* Names of the builder's own. false: no memory. */
+static bool copy_fields(gx_builder *b)
+{
+    bool good = true;
+    for (uint32_t f = 0; f < b->opt.n_fields; ++f) {
+        b->field_weights[f] = b->opt.fields[f].weight;
+        good = (b->fields[f].name = strdup(b->opt.fields[f].name)) && good;
+        b->fields[f].weight = b->opt.fields[f].weight;
+    }
+    b->opt.fields = b->fields;
+    return good;
 }
 
 gx_status gx_builder_open(gx_builder **out, const gx_builder_options *opt, gx_error *err)
@@ -99,6 +156,8 @@ gx_status gx_builder_open_like(gx_builder **out, const gx_builder_options *opt, 
     if (o.vector_bits && (o.vector_bits < GX_MIN_IMPACT_BITS || o.vector_bits > GX_MAX_IMPACT_BITS))
         return gx_fail(err, GX_EUSAGE, "weights of %u bits; it must be %u to %u", o.vector_bits, GX_MIN_IMPACT_BITS,
                        GX_MAX_IMPACT_BITS);
+    if ((st = check_fields(&o, err)) != GX_OK)
+        return st;
     if (o.positions && o.vector_bits)
         return gx_fail(err, GX_EUSAGE, "documents that are vectors have no positions");
     gx_builder *b = calloc(1, sizeof *b);
@@ -109,7 +168,7 @@ gx_status gx_builder_open_like(gx_builder **out, const gx_builder_options *opt, 
     b->path = strdup(o.path);
     b->dir = gx_directory_of(o.path);
     b->source = o.source ? strdup(o.source) : NULL;
-    st = !b->path || !b->dir || (o.source && !b->source) ? gx_doc_indexer_no_memory(err)
+    st = !b->path || !b->dir || (o.source && !b->source) || !copy_fields(b) ? gx_doc_indexer_no_memory(err)
                                                          : open_parts(b, analyzer, place, err);
     if (st != GX_OK) {
         gx_builder_abort(b);
@@ -130,6 +189,8 @@ void gx_builder_abort(gx_builder *b)
     gx_external_ids_close(&b->ids);
     if (b->spooled)
         fclose(b->spooled);
+    for (uint32_t f = 0; f < b->opt.n_fields; ++f)
+        free((char *)(uintptr_t)b->fields[f].name);
     gx_vector_check_close(b->check);
     free(b->ranges);
     free(b->tombstones);
@@ -195,6 +256,13 @@ static char *make_meta(const gx_builder *b)
         json_object_set_new(root, "impacts",
                             json_pack("{s:s, s:i, s:s}", "of", "vectors", "bits", (int)b->opt.vector_bits, "scale",
                                       b->opt.list_units ? "list" : "collection"));
+    json_t *fields = root && b->opt.n_fields ? json_array() : NULL;
+    for (uint32_t f = 0; fields && f < b->opt.n_fields; ++f)
+        json_array_append_new(fields, b->opt.fixed_weights ? json_pack("{s:s, s:i}", "name", b->fields[f].name,
+                                                                       "weight", (int)b->fields[f].weight)
+                                                           : json_pack("{s:s}", "name", b->fields[f].name));
+    if (fields)
+        json_object_set_new(root, b->opt.fixed_weights ? "fixed_fields" : "fields", fields);
     if (root)
         text = gx_json_dump(root, JSON_COMPACT);
     json_decref(root);

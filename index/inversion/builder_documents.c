@@ -32,6 +32,13 @@ gx_status gx_builder_check_by(const gx_builder *b, gx_vector_check *check, const
     if (doc->text_len > GX_MAX_TEXT)
         return gx_fail(err, GX_EINPUT, "the document's text is %zu bytes long; the most is %u", doc->text_len,
                        GX_MAX_TEXT);
+    uint32_t n_fields = 1;
+    for (const char *p = doc->text, *end = p + doc->text_len;
+         b->opt.n_fields && p && (p = memchr(p, GX_FIELD_SEPARATOR, (size_t)(end - p))); ++p)
+        ++n_fields;
+    if (b->opt.n_fields && n_fields > b->opt.n_fields)
+        return gx_fail(err, GX_EINPUT, "the document's text has %u fields, and the index %u", n_fields,
+                       b->opt.n_fields);
     if (doc->vector && doc->n_vector && !b->check)
         return gx_fail(err, GX_EUSAGE, "the document has a vector, and the index is of texts");
     if (check) {

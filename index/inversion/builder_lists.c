@@ -3,6 +3,7 @@
 #include "index/inversion/builder_state.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/clock.h"
 #include "engine/memory/grow.h"
@@ -20,6 +21,8 @@ typedef struct encoded_range {
     uint32_t max_kept;
     uint32_t *gaps; /* [max_gaps] of postings that are kept */
     size_t max_gaps;
+    uint32_t *field_tfs; /* [max_field_tfs] by field */
+    size_t max_field_tfs;
     uint32_t *impacts; /* [max_impacts] */
     uint32_t max_impacts;
 } encoded_range;
@@ -42,6 +45,7 @@ static void free_range(void *output)
     free(r->tfs);
     free(r->impacts);
     free(r->gaps);
+    free(r->field_tfs);
     free(r);
 }
 
@@ -79,10 +83,13 @@ static gx_status remap_list(encoded_range *r, gx_term_postings *l, gx_error *err
     if (st != GX_OK)
         return st;
     uint32_t n = 0;
+    const uint32_t n_stored = l->field_tfs ? r->builder->opt.n_fields - 1 : 0;
     for (uint32_t i = 0; i < l->df; ++i) {
         const uint32_t d = r->builder->remap[l->docids[i]];
         if (d == UINT32_MAX)
             continue;
+        for (uint32_t f = 0; l->field_tfs && f < n_stored; ++f)
+            r->field_tfs[(size_t)n * n_stored + f] = r->field_tfs[(size_t)i * n_stored + f];
         r->docids[n] = d;
         r->tfs[n++] = l->tfs[i];
     }
@@ -114,11 +121,33 @@ static gx_status quantize_list(encoded_range *r, gx_term_postings *l, gx_error *
     return GX_OK;
 }
 
+/* Turn a list's details, which come as gaps, into tfs by field. */
+static gx_status count_fields(encoded_range *r, gx_term_postings *l, gx_error *err)
+{
+    const uint32_t n_fields = r->builder->opt.n_fields, n = n_fields - 1, *gap = l->gaps;
+    const gx_status st = gx_grow(&r->field_tfs, &r->max_field_tfs, (size_t)l->df * n + 1, sizeof *r->field_tfs, err);
+    l->gaps = NULL;
+    if (st != GX_OK || n == 0)
+        return st;
+    memset(r->field_tfs, 0, (size_t)l->df * n * sizeof *r->field_tfs);
+    for (uint32_t i = 0; i < l->df; gap += l->tfs[i++])
+        for (uint32_t k = 0, detail = 0; k < l->tfs[i]; ++k) {
+            detail += gap[k] + (k > 0);
+            const uint32_t field = gx_doc_indexer_field(n_fields, detail);
+            if (field < n)
+                ++r->field_tfs[(size_t)i * n + field];
+        }
+    l->field_tfs = r->field_tfs;
+    return GX_OK;
+}
+
 static gx_status encode_list(void *output, const gx_term_postings *list, gx_error *err)
 {
     encoded_range *r = output;
     gx_term_postings l = *list;
     gx_status st = GX_OK;
+    if (gx_builder_keeps_fields(r->builder) && (st = count_fields(r, &l, err)) != GX_OK)
+        return st;
     if (r->builder->remap && r->builder->counts.duplicates && ((st = remap_list(r, &l, err)) != GX_OK || l.df == 0))
         return st;
     if (r->builder->check && (st = quantize_list(r, &l, err)) != GX_OK)

@@ -82,7 +82,7 @@ gx_status gx_builder_pack_batch(void *user, gx_inverter_batch *x, gx_error *err)
         if (!gx_doc_batch_get(docs, i, &none, &doc))
             return gx_doc_indexer_no_memory(err);
         doc.title_len = b->opt.store_titles ? doc.title_len : 0;
-        if (!gx_document_pack_add(&x->pack, &doc, d->n_tokens, d->title_positions, NULL))
+        if (!gx_document_pack_add(&x->pack, &doc, d->n_tokens, d->title_positions))
             return gx_doc_indexer_no_memory(err);
     }
     return GX_OK;

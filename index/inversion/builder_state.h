@@ -23,6 +23,8 @@
 struct gx_builder {
     gx_builder_options opt;
     char *path, *dir, *source;
+    gx_field fields[GX_MAX_INDEX_FIELDS]; /* [opt.n_fields] with names of its own */
+    uint32_t field_weights[GX_MAX_INDEX_FIELDS];
     gx_analyzer *analyzer;
     gx_parallel_inverter *inverter; /* NULL at the end */
     gx_writer *writer;
@@ -46,6 +48,12 @@ struct gx_builder {
     bool done;
     double stamp; /* when the stage at hand began */
 };
+
+/* Whether the index will have fields: not where their weights are fixed. */
+static inline bool gx_builder_keeps_fields(const gx_builder *b)
+{
+    return b->opt.n_fields && !b->opt.fixed_weights;
+}
 
 /* Whether the builder would take the document, but for its values and an id that comes again. Any
  * thread may ask; check: of its own. */

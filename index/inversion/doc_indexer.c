@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/memory/grow.h"
 #include "engine/status.h"
 #include "index/analysis/tokenizer.h"
 #include "index/inversion/term_cache.h"
@@ -16,6 +17,10 @@ struct gx_doc_indexer {
     uint32_t max_vector;
     uint64_t memory;
     bool with_positions;
+    uint32_t n_fields, field; /* 0: there are none; the one at hand */
+    uint32_t *weights;        /* [n_fields] fixed; or NULL */
+    uint32_t *details;        /* [max_details] */
+    size_t max_details;
     uint32_t position, title_positions; /* of the document at hand: the next one, and the title's */
     gx_indexer_counts counts;
     uint64_t untimed;         /* bytes of documents since one was timed */
@@ -85,6 +90,8 @@ void gx_doc_indexer_close(gx_doc_indexer *v)
     gx_term_cache_close(v->cache);
     gx_postings_buffer_close(v->postings);
     gx_analysis_close(v->analysis);
+    free(v->weights);
+    free(v->details);
     free(v->vector_terms);
     free(v->vector_tfs);
     free(v);
@@ -137,6 +144,39 @@ static gx_status add_positions(gx_doc_indexer *v, uint32_t docid, const gx_token
     return st;
 }
 
+gx_status gx_doc_indexer_set_fields(gx_doc_indexer *v, uint32_t n, const uint32_t *weights, gx_error *err)
+{
+    v->n_fields = n;
+    if (!weights) {
+        if (n > 1)
+            gx_postings_buffer_keep_details(v->postings);
+        return GX_OK;
+    }
+    if (!(v->weights = malloc(n * sizeof *weights)))
+        return gx_doc_indexer_no_memory(err);
+    memcpy(v->weights, weights, n * sizeof *weights);
+    return GX_OK;
+}
+
+/* Invert the terms of a field. */
+static gx_status add_field_terms(gx_doc_indexer *v, uint32_t docid, const uint32_t *terms, uint32_t n,
+                                 uint64_t *n_tokens)
+{
+    const uint32_t times = v->weights ? v->weights[v->field] : 1, code = v->field + 1 < v->n_fields ? v->field + 1 : 0;
+    gx_status st = GX_OK;
+    *n_tokens += (uint64_t)n * times;
+    if (v->weights || v->n_fields == 1) {
+        for (uint32_t i = 0; i < times && st == GX_OK; ++i)
+            st = gx_postings_buffer_add(v->postings, docid, terms, n);
+        return st;
+    }
+    if (!gx_reserve(&v->details, &v->max_details, n, sizeof *v->details))
+        return GX_ENOMEM;
+    for (uint32_t i = 0; i < n; ++i) /* they rise of themselves */
+        v->details[i] = code << GX_FIELD_DETAIL_SHIFT;
+    return gx_postings_buffer_add_details(v->postings, docid, terms, v->details, n);
+}
+
 /* Look up the tokens' terms and invert them. */
 static gx_status add_tokens(gx_doc_indexer *v, uint32_t docid, const gx_tokens *tokens, uint64_t *n_tokens)
 {
@@ -149,6 +189,11 @@ static gx_status add_tokens(gx_doc_indexer *v, uint32_t docid, const gx_tokens *
         return st;
     end_stage(v, GX_STAGE_ANALYSE);
     v->counts.replaced_bytes += tokens->replaced;
+    if (v->n_fields) {
+        st = add_field_terms(v, docid, terms, n, n_tokens);
+        end_stage(v, GX_STAGE_INVERT);
+        return st;
+    }
     *n_tokens += n;
     st = gx_postings_buffer_add(v->postings, docid, terms, n);
     end_stage(v, GX_STAGE_INVERT);
@@ -168,6 +213,33 @@ static gx_status add_text(gx_doc_indexer *v, uint32_t docid, const char *text, s
         st = gx_analysis_tokenize(v->analysis, piece, &tokens);
         if (st == GX_OK)
             st = add_tokens(v, docid, &tokens, n_tokens);
+    }
+    return st;
+}
+
+/* The field's text in the document's, *len bytes; NULL: it has none. */
+static const char *find_field(const gx_document *doc, uint32_t field, size_t *len)
+{
+    const char *p = doc->text, *const end = p + doc->text_len;
+    for (uint32_t f = 0; p && f < field; ++f) {
+        p = memchr(p, GX_FIELD_SEPARATOR, (size_t)(end - p));
+        p = p ? p + 1 : NULL;
+    }
+    const char *const stop = p ? memchr(p, GX_FIELD_SEPARATOR, (size_t)(end - p)) : NULL;
+    *len = p ? (size_t)((stop ? stop : end) - p) : 0;
+    return p;
+}
+
+/* Index the fields, the last one first, so that details rise. */
+static gx_status add_fields(gx_doc_indexer *v, uint32_t docid, const gx_document *doc, uint64_t *n_tokens)
+{
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < v->n_fields && st == GX_OK; ++i) {
+        size_t len;
+        v->field = i ? i - 1 : v->n_fields - 1;
+        const char *text = doc->text_len ? find_field(doc, v->field, &len) : NULL;
+        if (text)
+            st = add_text(v, docid, text, len, n_tokens);
     }
     return st;
 }
@@ -264,6 +336,8 @@ gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_documen
     if (doc->vector) {
         n = doc->n_vector;
         st = add_vector(v, docid, doc->vector, doc->n_vector);
+    } else if (v->n_fields) {
+        st = add_fields(v, docid, doc, &n);
     } else if (is_short(doc)) {
         st = add_short(v, docid, doc, &n);
     } else if ((st = add_text(v, docid, doc->title, doc->title_len, &n)) == GX_OK) { /* their ends separate them, too */

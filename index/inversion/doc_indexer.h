@@ -51,6 +51,19 @@ typedef struct gx_indexer_timing {
 } gx_indexer_timing;
 gx_indexer_timing gx_doc_indexer_timing(const gx_doc_indexer *v);
 
+/* Documents have n fields, whose texts doc->text has with GX_FIELD_SEPARATOR between them; titles are not indexed. A
+ * detail of each posting's occurrence tells the field (gx_doc_indexer_field). With weights[n] a term counts so many
+ * times, and there are no details. Before the first document. GX_ENOMEM. */
+gx_status gx_doc_indexer_set_fields(gx_doc_indexer *v, uint32_t n, const uint32_t *weights, gx_error *err);
+
+/* The field that a detail tells. The last field's details are small numbers: most occurrences are there. */
+#define GX_FIELD_DETAIL_SHIFT 26u
+static inline uint32_t gx_doc_indexer_field(uint32_t n, uint32_t detail)
+{
+    const uint32_t code = detail >> GX_FIELD_DETAIL_SHIFT;
+    return code ? code - 1 : n - 1;
+}
+
 gx_status gx_doc_indexer_no_memory(gx_error *err); /* GX_ENOMEM with the words that every part of a build uses */
 
 #endif

@@ -303,6 +303,8 @@ gx_status gx_parallel_inverter_open(gx_parallel_inverter **out, const gx_analyze
         c->n_workers += st == GX_OK;
         if (st == GX_OK && opt->positions)
             gx_doc_indexer_keep_positions(c->workers[i].indexer);
+        if (st == GX_OK && opt->n_fields)
+            st = gx_doc_indexer_set_fields(c->workers[i].indexer, opt->n_fields, opt->field_weights, err);
     }
     if (st != GX_OK) {
         gx_parallel_inverter_close(c);

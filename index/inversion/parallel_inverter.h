@@ -68,6 +68,8 @@ typedef struct gx_parallel_inverter_options {
     uint32_t threads;
     uint64_t memory; /* bytes for all batches and indexers together */
     bool positions;  /* terms' positions are kept, as details of the postings */
+    uint32_t n_fields;             /* gx_doc_indexer_set_fields; 0: none */
+    const uint32_t *field_weights; /* [n_fields] fixed; or NULL */
     const char *dir; /* where temporary files may be made */
     gx_document_sink_fn *document_sink;
     gx_batch_fn *pack, *batch_sink;

@@ -268,13 +268,19 @@ static gx_status encode_fields(gx_list_encoder *c, gx_encoded_list *l, const gx_
     const size_t before = c->field_bytes.n;
     if (n == 0)
         return GX_OK;
+    if (!c->field_lens)
+        return gx_fail(err, GX_ENOMEM, "out of memory: lengths by field");
     if (!list->field_tfs)
         return gx_fail(err, GX_EUSAGE, "list of term '%s': tfs by field are missing",
                        gx_show_term(list->term, list->len, shown));
     for (uint32_t i = 0; i < list->df; ++i) {
         uint64_t sum = 0;
-        for (uint32_t f = 0; f < n; ++f)
-            sum += list->field_tfs[(size_t)i * n + f];
+        for (uint32_t f = 0; f < n; ++f) {
+            const uint32_t tf = list->field_tfs[(size_t)i * n + f];
+            sum += tf;
+            if (tf)
+                __atomic_fetch_add(&c->field_lens[(size_t)list->docids[i] * n + f], tf, __ATOMIC_RELAXED);
+        }
         if (sum > list->tfs[i])
             return gx_fail(err, GX_EUSAGE, "list of term '%s': tfs by field add up to more than the tf",
                            gx_show_term(list->term, list->len, shown));

@@ -24,7 +24,8 @@ typedef struct gx_encoded_list {
 typedef struct gx_list_encoder {
     const gx_codec *docids, *tfs; /* gx_codec_auto: chosen for each list */
     uint32_t n_docs;
-    uint32_t n_fields; /* 0: there are none */
+    uint32_t n_fields;          /* 0: there are none */
+    uint32_t *field_lens;       /* [n_docs * (n_fields - 1)] sums of the tfs, atomic; of all encoders */
     gx_field_bytes field_bytes; /* the tfs by field of all lists */
     gx_encoded_list *lists;
     uint32_t *hashes;                               /* [n_lists] low halves of the terms' hashes */

@@ -53,9 +53,11 @@ static gx_status check_options(const gx_writer_options *opt, const char *path, g
                        matching_codec(docids, tfs)->name);
     if (opt->positions && opt->impacts)
         return gx_fail(err, GX_EUSAGE, "cannot write %s: an index of impacts has no positions", path);
-    if (opt->n_fields > GX_MAX_FIELDS || (opt->n_fields && opt->impacts))
+    if (opt->n_fields > GX_MAX_FIELDS || (opt->n_fields && (opt->impacts || opt->positions)))
         return gx_fail(err, GX_EUSAGE, "cannot write %s: %u fields%s", path, opt->n_fields,
-                       opt->impacts ? " of impacts" : "");
+                       opt->impacts     ? " of impacts"
+                       : opt->positions ? " with positions"
+                                        : "");
     return GX_OK;
 }
 
@@ -72,7 +74,7 @@ static gx_status fill_uuid(uint8_t uuid[16], const uint8_t *given, gx_error *err
     return GX_OK;
 }
 
-#define N_SPOOLS 21u
+#define N_SPOOLS 20u
 
 static void list_spools(gx_writer *w, gx_spool *spools[N_SPOOLS])
 {
@@ -80,7 +82,7 @@ static void list_spools(gx_writer *w, gx_spool *spools[N_SPOOLS])
         &w->lists,       &w->heads,        &w->docid_ends,    &w->tf_ends,       &w->doc_lens,       &w->terms.lens,
         &w->terms.bytes, &w->doc_ids.lens, &w->doc_ids.bytes, &w->titles.lens,   &w->titles.bytes,   &w->text_frames,
         &w->text,        &w->units,        &w->positions,     &w->position_ends, &w->title_positions,
-        &w->field_lens,  &w->field_ends,   &w->field_wraps,   &w->field_tfs};
+        &w->field_ends,  &w->field_wraps,  &w->field_tfs};
     _Static_assert(sizeof all / sizeof *all == N_SPOOLS, "all spools");
     memcpy(spools, all, sizeof all);
 }
@@ -114,6 +116,7 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     w->n_docs_announced = opt->n_docs;
     w->columns = opt->columns;
     w->n_fields = opt->n_fields;
+    w->fields_in_texts = opt->fields_in_texts;
     gx_list_encoder_open(&w->encoder, w->docids, w->tfs, 0);
     w->encoder.with_positions = w->with_positions;
     w->encoder.n_fields = w->n_fields;
@@ -151,6 +154,7 @@ void gx_writer_close(gx_writer *w)
     ZSTD_freeCCtx(w->frame.zstd);
     free(w->frame.ends);
     free(w->frame.bytes);
+    free(atomic_load(&w->field_lens));
     free(w->term_hashes);
     free(w->position_wraps);
     free(w->last_term);

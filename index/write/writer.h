@@ -43,7 +43,11 @@ typedef struct gx_writer_options {
     bool positions;      /* the lists have positions, of blocks of their own; not with impacts */
     gx_columns *columns; /* the documents' attributes, complete when gx_writer_finish is called; NULL: none */
     uint32_t threads;    /* that gx_writer_finish uses at most, the caller's included; 0: one */
-    uint32_t n_fields;   /* of the documents, at most GX_MAX_FIELDS, whose names META has; 0: none. Not with impacts */
+    /* The documents' fields, whose names META has, at most GX_MAX_FIELDS; 0: none. Not with impacts or positions. Lists
+     * have tfs by field, and a document's length in a field is the sum of its tfs there: 4 bytes of memory a document
+     * and field but the last. */
+    uint32_t n_fields;
+    bool fields_in_texts; /* a stored text has a line of each field in the place of GX_FIELD_SEPARATOR */
 } gx_writer_options;
 #define GX_WRITER_OPTIONS ((gx_writer_options){.size = sizeof(gx_writer_options)})
 
@@ -60,10 +64,6 @@ gx_status gx_writer_add_document(gx_writer *w, const gx_document *doc, uint32_t 
  * documents in order. Without this call no title takes any. GX_EIO, GX_ENOMEM. */
 gx_status gx_writer_add_title_positions(gx_writer *w, const uint32_t *title_positions, size_t n, gx_error *err);
 
-/* The same of a document with fields, which needs its length in each but the last: field_lens[n_fields - 1]. */
-gx_status gx_writer_add_document_fields(gx_writer *w, const gx_document *doc, uint32_t n_tokens,
-                                        const uint32_t *field_lens, gx_error *err);
-
 /* Documents without their texts, in a form that a writer takes at once. All zero: none. */
 typedef struct gx_document_pack {
     uint32_t n;
@@ -71,13 +71,10 @@ typedef struct gx_document_pack {
     char *ids, *titles;                                          /* one behind another */
     size_t n_ids, n_titles, max_id_lens, max_title_lens, max_n_tokens, max_ids, max_titles, max_title_positions;
     uint64_t sum_tokens;
-    uint32_t n_fields, *field_lens; /* [n * (n_fields - 1)] of a writer with fields */
-    size_t max_field_lens;
 } gx_document_pack;
 
-/* false: no memory. field_lens[p->n_fields - 1], where there are fields. */
-bool gx_document_pack_add(gx_document_pack *p, const gx_document *doc, uint32_t n_tokens, uint32_t title_positions,
-                          const uint32_t *field_lens);
+/* false: no memory */
+bool gx_document_pack_add(gx_document_pack *p, const gx_document *doc, uint32_t n_tokens, uint32_t title_positions);
 void gx_document_pack_clear(gx_document_pack *p); /* the memory stays */
 void gx_document_pack_free(gx_document_pack *p);
 
@@ -99,7 +96,7 @@ void gx_writer_set_unit(gx_writer *w, double unit);
 /* Add many lists at once, which other threads have encoded. gx_writer_open_encoded opens an encoder
  * once all documents have been added, or announced by options.n_docs. gx_writer_add_encoded takes
  * the encoder's lists and leaves it empty. The same statuses. */
-void gx_writer_open_encoded(const gx_writer *w, gx_list_encoder *c);
+void gx_writer_open_encoded(gx_writer *w, gx_list_encoder *c);
 gx_status gx_writer_add_encoded(gx_writer *w, gx_list_encoder *c, gx_error *err);
 
 /* Complete the file and give it its name. meta: the META section, a JSON object as text:

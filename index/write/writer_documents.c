@@ -62,26 +62,15 @@ static gx_status add_text(gx_writer *w, const char *text, size_t len, gx_error *
         return st;
     if (len)
         memcpy(f->bytes + f->n_bytes, text, len);
+    char *p = f->bytes + f->n_bytes;
+    for (char *const end = p + len; w->fields_in_texts && (p = memchr(p, GX_FIELD_SEPARATOR, (size_t)(end - p))); ++p)
+        *p = '\n';
     f->n_bytes += len;
     f->ends[f->n++] = (uint32_t)f->n_bytes;
     return f->n * sizeof *f->ends + f->n_bytes >= FRAME_BYTES ? gx_writer_end_frame(w, err) : GX_OK;
 }
 
-/* Documents' lengths in all fields but the last. */
-static gx_status add_field_lens(gx_writer *w, const uint32_t *lens, size_t n_docs, gx_error *err)
-{
-    const size_t n = w->n_fields ? n_docs * (w->n_fields - 1) : 0;
-    if (n == 0)
-        return GX_OK;
-    if (!lens)
-        return gx_fail(err, GX_EUSAGE, "a document's lengths by field are missing");
-    for (size_t i = 0; i < n; ++i)
-        w->max_field_len = lens[i] > w->max_field_len ? lens[i] : w->max_field_len;
-    return gx_spool_add(&w->field_lens, lens, n * sizeof *lens, err);
-}
-
-static gx_status add_document(gx_writer *w, const gx_document *doc, uint32_t n_tokens, const uint32_t *field_lens,
-                              gx_error *err)
+static gx_status add_document(gx_writer *w, const gx_document *doc, uint32_t n_tokens, gx_error *err)
 {
     const uint32_t docid = w->counts.n_docs;
     if (w->counts.n_terms && !w->n_docs_announced)
@@ -101,8 +90,6 @@ static gx_status add_document(gx_writer *w, const gx_document *doc, uint32_t n_t
         st = add_text(w, doc->text, doc->text_len, err);
     if (st == GX_OK)
         st = gx_spool_u32(&w->doc_lens, n_tokens, err);
-    if (st == GX_OK)
-        st = add_field_lens(w, field_lens, 1, err);
     if (st != GX_OK)
         return st;
     w->any_title |= doc->title_len > 0;
@@ -111,18 +98,12 @@ static gx_status add_document(gx_writer *w, const gx_document *doc, uint32_t n_t
     return GX_OK;
 }
 
-gx_status gx_writer_add_document_fields(gx_writer *w, const gx_document *doc, uint32_t n_tokens,
-                                        const uint32_t *field_lens, gx_error *err)
+gx_status gx_writer_add_document(gx_writer *w, const gx_document *doc, uint32_t n_tokens, gx_error *err)
 {
     gx_error words;
     if (w->failed.status != GX_OK)
         return gx_writer_repeat_failure(w, err);
-    return gx_writer_record_failure(w, add_document(w, doc, n_tokens, field_lens, &words), &words, err);
-}
-
-gx_status gx_writer_add_document(gx_writer *w, const gx_document *doc, uint32_t n_tokens, gx_error *err)
-{
-    return gx_writer_add_document_fields(w, doc, n_tokens, NULL, err);
+    return gx_writer_record_failure(w, add_document(w, doc, n_tokens, &words), &words, err);
 }
 
 gx_status gx_writer_add_title_positions(gx_writer *w, const uint32_t *title_positions, size_t n, gx_error *err)
@@ -147,20 +128,15 @@ static bool append_string(char **strings, size_t *n, size_t *max, const char *p,
     return true;
 }
 
-bool gx_document_pack_add(gx_document_pack *p, const gx_document *doc, uint32_t n_tokens, uint32_t title_positions,
-                          const uint32_t *field_lens)
+bool gx_document_pack_add(gx_document_pack *p, const gx_document *doc, uint32_t n_tokens, uint32_t title_positions)
 {
-    const size_t n_lens = p->n_fields ? p->n_fields - 1 : 0;
     if (!gx_reserve(&p->id_lens, &p->max_id_lens, p->n + (size_t)1, sizeof *p->id_lens) ||
         !gx_reserve(&p->title_lens, &p->max_title_lens, p->n + (size_t)1, sizeof *p->title_lens) ||
         !gx_reserve(&p->n_tokens, &p->max_n_tokens, p->n + (size_t)1, sizeof *p->n_tokens) ||
         !gx_reserve(&p->title_positions, &p->max_title_positions, p->n + (size_t)1, sizeof *p->title_positions) ||
-        !gx_reserve(&p->field_lens, &p->max_field_lens, (p->n + (size_t)1) * n_lens, sizeof *p->field_lens) ||
         !append_string(&p->ids, &p->n_ids, &p->max_ids, doc->id, doc->id_len) ||
         !append_string(&p->titles, &p->n_titles, &p->max_titles, doc->title, doc->title_len))
         return false;
-    for (size_t f = 0; f < n_lens; ++f)
-        p->field_lens[p->n * n_lens + f] = field_lens[f];
     p->id_lens[p->n] = (uint32_t)doc->id_len;
     p->title_lens[p->n] = (uint32_t)doc->title_len;
     p->title_positions[p->n] = title_positions;
@@ -182,7 +158,6 @@ void gx_document_pack_free(gx_document_pack *p)
     free(p->title_lens);
     free(p->n_tokens);
     free(p->title_positions);
-    free(p->field_lens);
     free(p->ids);
     free(p->titles);
     *p = (gx_document_pack){0};
@@ -207,8 +182,6 @@ static gx_status add_pack(gx_writer *w, const gx_document_pack *p, gx_error *err
         st = add_strings(&w->titles, p->title_lens, p->n, p->titles, p->n_titles, err);
     if (st == GX_OK)
         st = gx_spool_add(&w->doc_lens, p->n_tokens, p->n * sizeof *p->n_tokens, err);
-    if (st == GX_OK)
-        st = add_field_lens(w, p->field_lens, p->n, err);
     if (st != GX_OK)
         return st;
     w->any_title |= p->n_titles > 0;

@@ -1,6 +1,7 @@
 /* writer_lists.c: encoded lists on their way into the file, which must come by rising term. */
 #include "index/write/writer_state.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "codecs/auto_codec.h"
@@ -167,11 +168,30 @@ static gx_status add_encoded_lists(gx_writer *w, const gx_list_encoder *c, gx_er
     return st == GX_OK && w->with_positions ? add_positions(w, c, first_block, err) : st;
 }
 
-void gx_writer_open_encoded(const gx_writer *w, gx_list_encoder *c)
+/* The lengths by field, 0 at first, which all encoders add to. NULL: no memory, or no fields but one. */
+static uint32_t *find_field_lens(gx_writer *w)
+{
+    const size_t n = w->n_fields > 1 ? ((size_t)n_docs(w) + 1) * (w->n_fields - 1) : 0;
+    uint32_t *lens = atomic_load(&w->field_lens), *made = lens || n == 0 ? NULL : calloc(n, sizeof *made);
+    if (!made)
+        return lens;
+    if (atomic_compare_exchange_strong(&w->field_lens, &lens, made))
+        return made;
+    free(made);
+    return lens;
+}
+
+static void open_fields(gx_writer *w, gx_list_encoder *c)
+{
+    c->n_fields = w->n_fields;
+    c->field_lens = find_field_lens(w);
+}
+
+void gx_writer_open_encoded(gx_writer *w, gx_list_encoder *c)
 {
     gx_list_encoder_open(c, w->docids, w->tfs, n_docs(w));
     c->with_positions = w->with_positions;
-    c->n_fields = w->n_fields;
+    open_fields(w, c);
 }
 
 gx_status gx_writer_add_encoded(gx_writer *w, gx_list_encoder *c, gx_error *err)
@@ -190,6 +210,7 @@ gx_status gx_writer_add_postings(gx_writer *w, const gx_term_postings *list, gx_
     if (w->failed.status != GX_OK)
         return gx_writer_repeat_failure(w, err);
     w->encoder.n_docs = n_docs(w);
+    open_fields(w, &w->encoder);
     gx_status st = gx_list_encoder_add(&w->encoder, list, &words);
     if (st == GX_OK)
         st = add_encoded_lists(w, &w->encoder, &words);

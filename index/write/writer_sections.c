@@ -211,21 +211,36 @@ static gx_status write_title_positions(gx_section_writer *s, const gx_writer *w,
     return st;
 }
 
-/* The lengths by field, each of so few bytes, and zeros up to a multiple of 8. */
+static uint64_t count_field_lens(const gx_writer *w)
+{
+    return (uint64_t)w->counts.n_docs * (w->n_fields - 1);
+}
+
+/* Bytes of a length by field. */
+static uint32_t field_len_width(const gx_writer *w)
+{
+    const uint32_t *lens = atomic_load(&w->field_lens);
+    uint32_t any = 0;
+    for (uint64_t i = 0; lens && i < count_field_lens(w); ++i)
+        any |= lens[i];
+    return any > UINT16_MAX ? 4 : any > UINT8_MAX ? 2 : 1;
+}
+
+/* The lengths by field, and zeros up to a multiple of 8. */
 static gx_status write_field_lens(gx_section_writer *s, const gx_writer *w, uint32_t width, gx_error *err)
 {
     static const uint8_t zeros[8];
-    const uint64_t n = gx_spool_bytes(&w->field_lens) / sizeof(uint32_t);
-    uint32_t lens[LENGTHS_AT_ONCE];
+    const uint32_t *lens = atomic_load(&w->field_lens);
+    const uint64_t n = count_field_lens(w);
     gx_status st = GX_OK;
     for (uint64_t at = 0; at < n && st == GX_OK;) {
         const size_t some = n - at < LENGTHS_AT_ONCE ? (size_t)(n - at) : LENGTHS_AT_ONCE;
         uint8_t *room;
-        st = gx_spool_read(&w->field_lens, at * sizeof *lens, lens, some * sizeof *lens, err);
-        if (st == GX_OK)
-            st = gx_section_writer_reserve(s, some * width, &room, err);
-        for (size_t i = 0; i < some && st == GX_OK; ++i)
-            memcpy(room + i * width, &lens[i], width);
+        st = gx_section_writer_reserve(s, some * width, &room, err);
+        for (size_t i = 0; i < some && st == GX_OK; ++i) {
+            const uint32_t len = lens ? lens[at + i] : 0;
+            memcpy(room + i * width, &len, width);
+        }
         if (st == GX_OK)
             gx_section_writer_commit(s, some * width);
         at += some;
@@ -233,17 +248,13 @@ static gx_status write_field_lens(gx_section_writer *s, const gx_writer *w, uint
     return st == GX_OK ? gx_section_writer_add(s, zeros, -(n * width) % 8, err) : st;
 }
 
-static uint32_t field_len_width(const gx_writer *w)
-{
-    return w->max_field_len > UINT16_MAX ? 4 : w->max_field_len > UINT8_MAX ? 2 : 1;
-}
-
 /* What stands before the tfs by field: lengths and ends. */
-static gx_status write_fields(gx_section_writer *s, const gx_writer *w, gx_error *err)
+static gx_status write_fields(gx_section_writer *s, const section_job *j, gx_error *err)
 {
     static const uint8_t zeros[8];
+    const gx_writer *w = j->w;
     const uint64_t ends = gx_spool_bytes(&w->field_ends) + gx_spool_bytes(&w->field_wraps);
-    gx_status st = write_field_lens(s, w, field_len_width(w), err);
+    gx_status st = write_field_lens(s, w, (uint32_t)(j->param >> 8 & 0xff), err);
     if (st == GX_OK)
         st = gx_section_writer_add_spool(s, &w->field_ends, err);
     if (st == GX_OK)
@@ -267,7 +278,7 @@ static gx_status write_head(gx_section_writer *s, const section_job *j, gx_error
            : j->kind == GX_SEC_TERM_HASH  ? write_term_hash(s, j->w, err)
            : j->kind == GX_SEC_TEXT       ? write_text_frames(s, j->w, err)
            : j->kind == GX_SEC_TITLE_LENS ? write_title_positions(s, j->w, err)
-           : j->kind == GX_SEC_FIELDS     ? write_fields(s, j->w, err)
+           : j->kind == GX_SEC_FIELDS     ? write_fields(s, j, err)
            : j->kind == GX_SEC_META       ? gx_section_writer_add(s, j->meta, strlen(j->meta), err)
                                           : GX_OK;
 }

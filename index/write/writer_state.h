@@ -8,6 +8,7 @@
 #ifndef GX_INDEX_WRITE_WRITER_STATE_H
 #define GX_INDEX_WRITE_WRITER_STATE_H
 
+#include <stdatomic.h>
 #include <zstd.h>
 
 #include "engine/files/spool.h"
@@ -48,9 +49,11 @@ struct gx_writer {
     gx_writer_totals counts; /* so far */
     uint64_t sum_tfs;
 
-    uint32_t n_fields, max_field_len;
+    uint32_t n_fields;
+    bool fields_in_texts;
+    _Atomic(uint32_t *) field_lens; /* [n_docs * (n_fields - 1)] as lists come; NULL: none has come */
     uint64_t field_bytes; /* of all lists so far */
-    gx_spool field_lens, field_ends, field_wraps, field_tfs;
+    gx_spool field_ends, field_wraps, field_tfs;
 
     gx_columns *columns;         /* not the writer's own */
     gx_section_writer *sections; /* the output; the payload goes there at once, the rest is spooled until finish */

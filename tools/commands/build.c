@@ -25,6 +25,7 @@ typedef struct build {
     uint64_t limit, skipped;
     bool skip;
     attribute_list attributes;
+    field_list fields;
     double order_seconds;
     double began, read_seconds; /* of the monotonic clock; that reading took, summed over threads */
 } build;
@@ -193,11 +194,13 @@ static int open_all(build *b)
                             .cancel = is_stopped};
     if (cli_given(a, "format"))
         gx_source_format_find(cli_text(a, "format"), &in.format);
-    const int code = attribute_list_read(&b->attributes, a);
-    if (code)
+    int code = attribute_list_read(&b->attributes, a);
+    if (code || (code = field_list_read(&b->fields, a)))
         return code;
     in.attributes = b->attributes.attributes;
     in.n_attributes = b->attributes.n;
+    in.fields = b->fields.names;
+    in.n_fields = b->fields.n;
     if (gx_source_open(&b->source, (const char *const *)a->argv, (size_t)a->argc, &in, &err))
         return cli_fail_error(&err);
     if (a->argc == 1)
@@ -226,6 +229,9 @@ static int open_all(build *b)
     out.attributes = b->attributes.attributes;
     out.n_attributes = b->attributes.n;
     out.bitmaps = b->attributes.bitmaps;
+    out.fields = b->fields.fields;
+    out.n_fields = b->fields.n;
+    out.fixed_weights = b->fields.fixed;
     if (gx_builder_open(&b->builder, &out, &err))
         return cli_fail_error(&err);
     if (cli_choice(a, "order")) /* the index of the documents as they come is only read, by put_in_order */
@@ -334,6 +340,7 @@ static int run(const cli_args *a)
     gx_builder_abort(b.builder);
     gx_source_close(b.source);
     attribute_list_free(&b.attributes);
+    field_list_free(&b.fields);
     if (code == gx_status_exit(GX_ECANCELLED))
         stop_die("nothing was written");
     return code ? code : stop_done(path);
@@ -354,6 +361,10 @@ static const cli_flag flags[] = {
      "keep the field or column `NAME` of each document as an attribute, by which `query --filter` selects documents; "
      "may be given several times. `TYPE`: `int`, `float`, `date`, `keyword`, `keywords` or `bool`, see Attributes; "
      "behind it may stand `:bins=N` and more, see Bitmap columns"},
+    {"field", 0, CLI_LIST, "NAME", NULL,
+     "index these parts of a document as fields, which `query --fields` weighs one by one: `--field=title,text`. `title` "
+     "and `text` are the document's own, any other name is a member of JSONL or a column of TSV or CSV. `NAME:w=3`: a "
+     "weight that is fixed now; see Fields"},
     {"bits", 0, CLI_COUNT, "N", "8",
      "of vectors: weights are kept as whole numbers of `N` bits, 4 to 16; more bits, finer scores, a larger index",
      .min = 4, .max = 16},
@@ -476,6 +487,15 @@ static const cli_section sections[] = {
      "values meets the condition. A document without the field, or with null or nothing in it, has no value. A "
      "document with a value that is not of the attribute's type is a bad document. The names id, title, text, has, "
      "AND, OR, NOT and TO are not for attributes. `gpuidx export --attributes` writes them beside CIFF."},
+    {"Fields",
+     "With `--field` the index knows in which field a word stands, and how long each field is. `query --fields` then "
+     "weighs the fields by BM25F, with weights and b chosen at query time; without `--fields` they are searched as one "
+     "text. The index grows by a few percent. JSONL needs neither title nor text then; a field that is an array is its "
+     "strings. All fields are analysed alike. Vectors and `--positions` have no fields.\n"
+     "\n"
+     "`--field=title:w=3,text:w=1` fixes the weights: a word of the title counts 3 times, in its tf and in the "
+     "document's length, and the index has no fields. That is BM25F with one b, on all engines, at the speed of any "
+     "index. Weights are whole numbers from 1 to 1,000."},
     {"Bitmap columns",
      "Beside an attribute's values the index can hold columns of a bit a document, from which a filter is answered "
      "without a look at all values. They change no answer. By default an attribute has them where they are small: "
@@ -569,7 +589,7 @@ const cli_command cmd_build = {
     .sections = sections,
     .examples = examples,
     .flags = flags,
-    .common = "output format columns members attr id stemmer stopwords codec store threads memory on-error force",
+    .common = "output format columns members attr field id stemmer stopwords codec store threads memory on-error force",
     .min_args = 1,
     .max_args = -1,
     .run = run,
