@@ -594,6 +594,8 @@ static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char
         st = gx_fail(err, GX_EUSAGE,
                      "%s has %llu documents, and one file has at most 2^32 - 2: it cannot be made one index", ix->path,
                      (unsigned long long)gx_index_n_docs(ix));
+    if (st == GX_OK && ix->fields)
+        st = gx_fail(err, GX_EUSAGE, "%s has fields, which cannot be copied yet: build it again", ix->path);
     if (st != GX_OK)
         return st;
     rewriter r = {.ix = ix, .opt = &o, .n_threads = n_threads};

@@ -50,7 +50,8 @@ static gx_status fail_name(const gx_index *ix, const char *name, size_t len, gx_
     const int shown = len < 80 ? (int)len : 80;
     uint32_t best = 0, least = UINT32_MAX;
     for (uint32_t f = 0; f < ix->fields->n; ++f) {
-        const uint32_t d = gx_edit_distance(name, len < 64 ? len : 64, ix->fields->names[f], strlen(ix->fields->names[f]));
+        const char *known = ix->fields->names[f];
+        const uint32_t d = gx_edit_distance(name, len < 64 ? len : 64, known, strlen(known));
         if (d < least) {
             least = d;
             best = f;

@@ -99,6 +99,13 @@ static int print_json(const char *path, const gx_index *ix, const gx_index_stats
         "sections", json_of_sections(s), "codings", json_of_codings(s), "attributes", json_of_attributes(ix),
         "bits_per_posting", "docids", s->docid_bits, "tfs", s->tf_bits, "heads", s->head_bits, "ends", s->end_bits,
         "directory", s->list_bits);
+    uint64_t n;
+    json_t *fields = root ? json_array() : NULL;
+    for (uint32_t i = 0; fields && gx_index_field(ix, i, &n); ++i)
+        json_array_append_new(fields,
+                              json_pack("{s:s, s:I}", "name", gx_index_field(ix, i, NULL), "tokens", (json_int_t)n));
+    if (fields)
+        json_object_set_new(root, "fields", fields);
     char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) : NULL;
     json_decref(root);
     if (!text)
@@ -148,6 +155,8 @@ static int print_meta(const gx_index *ix)
     json_t *value, *meta = json_of_meta(ix);
     json_object_foreach(meta, key, value)
     {
+        if (strcmp(key, "fields") == 0) /* print_fields tells */
+            continue;
         if (strcmp(key, "analyzer") == 0 && print_analyzer(value))
             continue;
         char *text = json_is_string(value) ? strdup(json_string_value(value))
@@ -181,6 +190,7 @@ static const char *section_words(const char *name)
         {"META", "how text was made into terms"},
         {"TERM", "the terms"},
         {"UNIT", "each list's unit of impacts"},
+        {"FLDS", "words and lengths by field"},
         {"DIDS", "document ids"},
         {"TITL", "titles"},
         {"POSN", "the positions of words in documents"},
@@ -302,6 +312,15 @@ static void print_gpu_memory(const gx_index_stats *st, const gx_index_sizes *s)
         print_bytes("  at least", st->device_bytes - lists);
 }
 
+static void print_fields(const gx_index *ix, const gx_index_stats *st)
+{
+    uint64_t n;
+    const char *name;
+    for (uint32_t i = 0; (name = gx_index_field(ix, i, &n)); ++i)
+        printf("%-12s %s, %s word%s, %.1f on average\n", i ? "" : "fields", name, show_count(n), plural(n),
+               st->n_documents ? (double)n / (double)st->n_documents : 0.0);
+}
+
 static int print_human(const char *path, const gx_index *ix, const gx_index_stats *st, const gx_index_sizes *s)
 {
     char uuid[37];
@@ -324,6 +343,7 @@ static int print_human(const char *path, const gx_index *ix, const gx_index_stat
         printf("%-12s of each word in each document, for phrases\n", "positions");
     printf("%-12s %s word%s in all; a document has %s to %s, %.1f on average\n", "tokens", show_count(st->n_tokens),
            plural(st->n_tokens), show_count(st->min_doc_len), show_count(st->max_doc_len), st->avgdl);
+    print_fields(ix, st);
     int code = print_meta(ix);
     if (!code && print_attributes(ix) != GX_OK)
         code = cli_fail(GX_ENOMEM, "%s: no memory for the attributes' description", path);

@@ -450,6 +450,18 @@ static const cli_section sections[] = {
      "\n"
      "At a terminal, an answer of more lines than the screen goes through `$PAGER`, or `less -FRX` where that is not "
      "set; `PAGER=cat` does without."},
+    {"Fields",
+     "An index built with `--field` is searched field by field with `--fields=title^3,text:b=0.6`: `^W` is a field's "
+     "weight, 0 to 1,000,000, 1 unless given; `:b=B` its b, else that of `--b` or the scorer. A document matches where "
+     "one of these fields has the word. The score is BM25F's:\n"
+     "\n"
+     "  score = sum over terms of idf * tf' / (tf' + k1)\n"
+     "  tf'   = sum over fields of weight * tf / (1 - b + b * len / avglen)\n"
+     "\n"
+     "times k1 + 1 where the scorer is. tf and len are those of the field in the document, avglen is the mean over all "
+     "documents, and idf goes by the documents that have the term in one of the fields. Answers are exact; "
+     "tf' / (tf' + k1) counts in steps of 2^-23. A list is made for the weights when a query first asks for it, so the "
+     "first query of a word is slower. The CPU searches fields, also with a GPU."},
     {NULL},
 };
 

@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""fields.py: results of `query --fields` are those of brute force, to the bit, on files and collections.
+
+    fields.py GPUIDX [--cases N] [--seed S] [--engine E] [--verbose]
+
+Documents have random fields. A case is a query by random fields, weights, b and k1 of one file, of a file of other
+codecs and order, or of 8 segments with deletes; scores are compared as whole numbers. The seed is printed."""
+import argparse
+import json
+import math
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+WORDS = ['w%d' % i for i in range(24)]
+NAMES = ['title', 'text', 'keys', 'abstract', 'note']
+SCORERS = {'bm25': (.9, .4), 'bm25:lucene': (1.2, .75), 'bm25:pisa': (.9, .4), 'bm25:atire': (.9, .4),
+           'bm25:robertson': (1.2, .75)}
+
+
+def run(command, text=None):
+    done = subprocess.run(command, capture_output=True, input=text, encoding='utf-8')
+    if done.returncode:
+        sys.exit('%s: exit %d: %s' % (' '.join(command), done.returncode, done.stderr))
+    return done.stdout
+
+
+def f32(x):
+    """A double as the nearest float: the sum, product or quotient of floats is rounded once this way."""
+    return struct.unpack('f', struct.pack('f', x))[0]
+
+
+def random_text(r, rare):
+    return ' '.join(r.choices(WORDS, [1 / (i + 1) for i in range(len(WORDS))], k=int(r.expovariate(rare))))
+
+
+def random_documents(r, names):
+    documents = []
+    for i in range(r.choice([1, 7, 130, 700])):
+        d = {'id': 'd%d' % i, 'year': r.randint(2000, 2009)}
+        for name in names:
+            if r.random() < .85:
+                d[name] = random_text(r, .04 if name == names[-1] else .4)
+        if r.random() < .02:
+            d[names[0]] = ' '.join([WORDS[3]] * r.randint(200, 400))
+        documents.append(d)
+    return documents
+
+
+def write(path, documents):
+    with open(path, 'w', encoding='utf-8') as f:
+        f.writelines(json.dumps(d) + '\n' for d in documents)
+
+
+def build(program, r, folder):
+    """[(index, documents, names of fields)]"""
+    names = r.sample(NAMES, r.randint(1, 4))
+    documents = random_documents(r, names)
+    n = len(documents)
+    flags = ['--analyzer=whitespace', '--attr=year:int', '--field=' + ','.join(names)]
+    if r.random() < .3:
+        flags += ['--codec=' + r.choice(['gpubp256', 'gpuvbyte1024', 'auto', 'rice'])]
+    if r.random() < .3:
+        flags += ['-j3', '-m3M']
+    one = os.path.join(folder, 'one.gx')
+    write('all.jsonl', documents)
+    run([program, 'build', '-q', 'all.jsonl', '-o', one] + flags)
+    run([program, 'check', '-q', '--level=full', one])
+    indexes = [(one, documents, names)]
+    other = os.path.join(folder, 'other.gx')
+    if REWRITES:
+        run([program, 'recode', '-q', one, '-o', other, '--codec=' + r.choice(['gpupfd128', 'gpubp256'])])
+        indexes.append((other, documents, names))
+    if n < 10:
+        return indexes
+    cuts, parts = sorted(r.sample(range(1, n), 7)), []
+    for i, (a, b) in enumerate(zip([0] + cuts, cuts + [n])):
+        write('part.jsonl', documents[a:b])
+        parts.append(os.path.join(folder, '%d.gx' % i))
+        run([program, 'build', '-q', 'part.jsonl', '-o', parts[-1]] + flags)
+    many = os.path.join(folder, 'many')
+    run([program, 'collect', '-q'] + parts + ['-o', many])
+    gone = set(r.sample([d['id'] for d in documents], n // 5))
+    with open('gone.txt', 'w', encoding='utf-8') as f:
+        f.writelines(i + '\n' for i in sorted(gone))
+    run([program, 'delete', '-q', many, '--ids=gone.txt', '--merge=none'])
+    alive = [d for d in documents if d['id'] not in gone]
+    indexes.append((many, alive, names))
+    return indexes
+
+
+REWRITES = False
+
+
+class Field:
+    def __init__(self, name, weight, b):
+        self.name, self.weight, self.b = name, weight, b
+
+
+class World:
+    """What brute force knows: words of each document by field, lengths, and impacts by the fields of a query."""
+    def __init__(self, documents, names, fields, k1):
+        self.documents = documents
+        words = [{f: d.get(f, '').split() for f in names} for d in documents]
+        n = len(documents)
+        self.impacts, self.df = [{} for _ in documents], {}
+        norms = {}
+        for f in fields:
+            total = sum(len(w[f.name]) for w in words)
+            average = total / n if total else 1
+            norms[f.name] = f32(1 - f.b), f32(f.b / average)
+        for at, w in enumerate(words):
+            tfs = {}
+            for f in sorted(fields, key=lambda f: names.index(f.name)):
+                c0, c1 = norms[f.name]
+                norm = f32(c0 + f32(c1 * len(w[f.name])))
+                for word in set(w[f.name]):
+                    part = f32(f32(f32(f.weight) * w[f.name].count(word)) / norm)
+                    tfs[word] = f32(tfs.get(word, 0.0) + part)
+            for word, tf in tfs.items():
+                total = f32(tf + f32(k1))
+                part = f32(tf / total) if total else 0.0
+                self.impacts[at][word] = max(1, round(part * 2 ** 23))
+                self.df[word] = self.df.get(word, 0) + 1
+
+    def idf(self, scorer, word, k1):
+        n, df = float(len(self.documents)), float(self.df[word])
+        if scorer in ('bm25', 'bm25:lucene'):
+            return math.log(1.0 + (n - df + 0.5) / (df + 0.5))
+        if scorer == 'bm25:atire':
+            idf = math.log(n / df)
+        else:
+            idf = math.log((n - df + 0.5) / (df + 0.5))
+            idf = max(1e-6, idf) if scorer == 'bm25:pisa' else max(0.0, idf)
+        return idf * (f32(k1) + 1)
+
+    def scores(self, scorer, k1, weights, matches, k):
+        """(exponent, [(sum, docid)]) of the documents that match, best first. weights: of the query's words."""
+        known = sorted((w for w in weights if w in self.df), key=lambda w: (self.df[w], w))
+        total, w = 0.0, {}
+        for word in known:
+            w[word] = self.idf(scorer, word, k1) * weights[word] * 2.0 ** -23
+            total += w[word] * max(i.get(word, 0) for i in self.impacts)
+        m, e = math.frexp(total)
+        exponent = 30 if not total > 0 else 31 - e if m == .5 else 30 - e
+        scaled = {word: f32(math.ldexp(w[word], exponent + 60)) for word in known}
+        hits = []
+        for at, impacts in enumerate(self.impacts):
+            if matches(at):
+                hits.append((-sum(max(1, round(f32(scaled[word] * impacts[word]) * 2.0 ** -60))
+                                  for word in known if word in impacts), at))
+        return exponent, sorted(hits)[:k], len(hits)
+
+
+def random_query(r, boolean):
+    """text, weights of the words, what matches: has(word) -> bool"""
+    a, b, c = r.sample(WORDS, 3)
+    if not boolean:
+        words = r.choices(WORDS, k=r.randint(1, 5))
+        weights = {w: float(words.count(w)) for w in words}
+        return ' '.join(words), weights, None
+    return r.choice([
+        ('+%s %s' % (a, b), {a: 1.0, b: 1.0}, lambda has: has(a)),
+        ('%s -%s' % (a, b), {a: 1.0}, lambda has: has(a) and not has(b)),
+        ('%s AND %s' % (a, b), {a: 1.0, b: 1.0}, lambda has: has(a) and has(b)),
+        ('(%s OR %s^2.5) AND NOT %s' % (a, b, c), {a: 1.0, b: 2.5}, lambda has: (has(a) or has(b)) and not has(c)),
+        ('%s AND (%s OR %s)' % (a, b, c), {a: 1.0, b: 1.0, c: 1.0}, lambda has: has(a) and (has(b) or has(c)))])
+
+
+def random_fields(r, names, b):
+    fields = []
+    for name in r.sample(names, r.randint(1, len(names))):
+        own = float('%.3g' % r.random()) if r.random() < .4 else r.choice([b, b, 0.0, 1.0])
+        fields.append(Field(name, r.choice([1.0, 1.0, 3.0, float('%.3g' % 10 ** r.uniform(-3, 3)), 0.0]), own))
+    return fields
+
+
+def ask(program, engine, r, index, documents, names, n):
+    scorer = r.choice(list(SCORERS))
+    k1, b = SCORERS[scorer]
+    k, op, syntax = r.choice([1, 3, 10, 1000]), r.choice(['or', 'or', 'and', 'and-or']), r.choice(['plain', 'boolean'])
+    op = 'or' if syntax == 'boolean' else op
+    command = [program, 'query', '-q', '--engine=' + engine, '-f', 'jsonl', '--explain', index, '--scorer=' + scorer,
+               '--op=' + op, '-k', str(k), '--syntax=' + syntax, '--prune=' + r.choice(['on', 'on', 'off']),
+               '--algorithm=' + r.choice(['auto', 'auto', 'taat', 'pmf', 'block-max'])]
+    if r.random() < .4:
+        k1 = r.choice([0.0, float('%.3g' % 10 ** r.uniform(-2, 2))])
+        command += ['--k1=%r' % k1]
+    if r.random() < .4:
+        b = float('%.3g' % r.random())
+        command += ['--b=%r' % b]
+    fields = random_fields(r, names, b)
+    if r.random() < .1:
+        fields, text = [Field(name, 1.0, b) for name in names], 'all'
+    else:
+        text = ','.join(f.name + ('^%r' % f.weight if f.weight != 1 or r.random() < .5 else '') +
+                        (':b=%r' % f.b if f.b != b or r.random() < .2 else '') for f in fields)
+    command += ['--fields=' + text]
+    year = None
+    if r.random() < .3:
+        year = r.randint(2000, 2009)
+        command += ['--filter=year:>=%d' % year]
+    for f in fields:
+        f.b = f32(f.b) if ':b=%r' % f.b not in text else f.b
+    world = World(documents, names, fields, k1)
+    queries = [random_query(r, syntax == 'boolean') for _ in range(n)]
+    got = run(command, ''.join(q[0] + '\n' for q in queries)).splitlines()
+    for (query, weights, matches), line in zip(queries, got):
+        answer = json.loads(line)
+
+        def allowed(at, whole):
+            has = lambda word: word in world.impacts[at]
+            if year is not None and world.documents[at]['year'] < year:
+                return False
+            if matches:
+                return matches(has)
+            return (all if whole else any)(has(word) for word in weights)
+
+        want = world.scores(scorer, k1, weights, lambda at: allowed(at, op != 'or'), k)
+        if op == 'and-or' and not matches and want[2] < k:
+            want = world.scores(scorer, k1, weights, lambda at: allowed(at, False), k)
+        have = [(-h['explain']['sum'], h['docid']) for h in answer['hits']]
+        right = [(s, at) for s, at in want[1]]
+        scores = [float('%.11g' % math.ldexp(-s, -want[0])) for s, _ in right]
+        if have != right or [h['score'] for h in answer['hits']] != scores or answer['matches'] != want[2]:
+            sys.exit('%s\n%s\n%r is shown, and %r is right; %r matches, and %r' % (
+                ' '.join(command), query, have, right, answer['matches'], want[2]))
+
+
+def main():
+    global REWRITES
+    p = argparse.ArgumentParser()
+    p.add_argument('program')
+    p.add_argument('--cases', type=int, default=400)
+    p.add_argument('--seed', type=int, default=random.randrange(2 ** 32))
+    p.add_argument('--engine', default='cpu')
+    a = p.parse_args()
+    print('seed %d' % a.seed, flush=True)
+    r, done, program = random.Random(a.seed), 0, os.path.abspath(a.program)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        while done < a.cases:
+            os.mkdir(str(done))
+            for index, documents, names in build(program, r, os.path.join(folder, str(done))):
+                for _ in range(4):
+                    ask(program, a.engine, r, index, documents, names, 10)
+                    done += 10
+    print('%d cases' % done)
+
+
+if __name__ == '__main__':
+    main()
