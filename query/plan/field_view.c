@@ -1,4 +1,5 @@
-/* field_view.c: views of fields (index/fields/view.h): read from text, opened on a file or on each part of a collection. */
+/* field_view.c: views of fields (index/fields/view.h): read from text, opened on a file or each part of a collection.
+ */
 #include "query/plan/field_view.h"
 
 #include <math.h>

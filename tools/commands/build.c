@@ -363,8 +363,8 @@ static const cli_flag flags[] = {
      "behind it may stand `:bins=N` and more, see Bitmap columns"},
     {"field", 0, CLI_LIST, "NAME", NULL,
      "index these parts of a document as fields, which `query --fields` weighs one by one: `--field=title,text`. "
-     "`title` and `text` are the document's own, any other name is a member of JSONL or a column of TSV or CSV. `NAME:w=3`: a "
-     "weight that is fixed now; see Fields"},
+     "`title` and `text` are the document's own, any other name is a member of JSONL or a column of TSV or "
+     "CSV. `NAME:w=3`: a weight that is fixed now; see Fields"},
     {"bits", 0, CLI_COUNT, "N", "8",
      "of vectors: weights are kept as whole numbers of `N` bits, 4 to 16; more bits, finer scores, a larger index",
      .min = 4, .max = 16},

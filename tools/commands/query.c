@@ -451,7 +451,8 @@ static const cli_section sections[] = {
      "At a terminal, an answer of more lines than the screen goes through `$PAGER`, or `less -FRX` where that is not "
      "set; `PAGER=cat` does without."},
     {"Fields",
-     "An index built with `--field` is searched field by field with `--fields=title^3,text:b=0.6`: `^W` is a field's "
+     "An index with fields (`gpuidx build --field`) is searched by them with `--fields=title^3,text:b=0.6`: `^W` is a "
+     "field's "
      "weight, 0 to 1,000,000, 1 unless given; `:b=B` its b, else that of `--b` or the scorer. A document matches where "
      "one of these fields has the word. The score is BM25F's:\n"
      "\n"
