@@ -192,19 +192,20 @@ def ask(program, engine, r, index, documents, names, n):
     if r.random() < .4:
         b = float('%.3g' % r.random())
         command += ['--b=%r' % b]
-    fields = random_fields(r, names, b)
+    fields, tells_b = random_fields(r, names, b), [False] * len(names)
     if r.random() < .1:
         fields, text = [Field(name, 1.0, b) for name in names], 'all'
     else:
+        tells_b = [f.b != b or r.random() < .2 for f in fields]
         text = ','.join(f.name + ('^%r' % f.weight if f.weight != 1 or r.random() < .5 else '') +
-                        (':b=%r' % f.b if f.b != b or r.random() < .2 else '') for f in fields)
+                        (':b=%r' % f.b if tells else '') for f, tells in zip(fields, tells_b))
     command += ['--fields=' + text]
     year = None
     if r.random() < .3:
         year = r.randint(2000, 2009)
         command += ['--filter=year:>=%d' % year]
-    for f in fields:
-        f.b = f32(f.b) if ':b=%r' % f.b not in text else f.b
+    for f, tells in zip(fields, tells_b):
+        f.b = f.b if tells else f32(f.b)  # an option is a float
     world = World(documents, names, fields, k1)
     queries = [random_query(r, syntax == 'boolean') for _ in range(n)]
     got = run(command, ''.join(q[0] + '\n' for q in queries)).splitlines()

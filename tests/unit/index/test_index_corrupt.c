@@ -278,7 +278,7 @@ static void unit_infinite(image *im)
 }
 static void unknown_flag(image *im)
 {
-    H(im)->flags = 8;
+    H(im)->flags = 16;
 }
 static void unknown_flags(image *im)
 {
@@ -692,7 +692,7 @@ static const rule rules[] = {
     {unit_without_impacts, "header", "impacts have the unit 0.5, and there are none", GX_CHECK_HEADER},
     {unit_0, "header", "impacts have the unit 0", GX_CHECK_HEADER},
     {unit_infinite, "header", "impacts have the unit inf", GX_CHECK_HEADER},
-    {unknown_flag, "header", "flags 8 are not known to this program: the index was made by a newer", GX_CHECK_HEADER},
+    {unknown_flag, "header", "flags 10 are not known to this program: the index was made by a newer", GX_CHECK_HEADER},
     {unknown_flags, "header", "flags 80000000 are not known", GX_CHECK_HEADER},
     {block_len_0, "header", "blocks of 0", GX_CHECK_HEADER},
     {block_len_long, "header", "blocks of 1025", GX_CHECK_HEADER},
