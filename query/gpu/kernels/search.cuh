@@ -257,7 +257,9 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &
         }
     }
     __syncwarp();
-    return *(volatile uint32_t *)n_queued;
+    queued = *(volatile uint32_t *)n_queued;
+    __syncwarp(); /* all have read before the next call writes */
+    return queued;
 }
 
 /* ---- items ---- */
