@@ -132,6 +132,7 @@ static bool worth_pruning(const gx_plan *plan, uint64_t n_postings, uint32_t n_d
 #define MIN_TERMS_OF_BM25 16u
 #define MIN_TERMS_OF_BM25_DEEP 24u
 #define DEEP 100u /* results */
+#define MIN_TERMS_OF_ONE_LONG 9u
 
 /* Whether the plan has too many lists for list at a time. */
 static bool has_many_lists(const gx_plan *plan)
@@ -166,6 +167,15 @@ static bool allows_few(const gx_plan *plan, uint32_t n_docs, double limit)
     return allowed * plan->n_terms * SELECTED_NS < limit;
 }
 
+/* Of many lists, whether all but the longest are added in less time than list at a time takes at the least. Their
+ * documents give a threshold then, with which accumulation looks these up in the longest, or tries block-max. */
+static bool has_one_long_list(const gx_plan *plan, uint64_t n_postings, uint32_t n_docs)
+{
+    const uint32_t n = plan->n_terms;
+    return n >= MIN_TERMS_OF_ONE_LONG && plan->k <= DEEP && n_postings - plan->terms[n - 1].df >= plan->k &&
+           gx_cpu_cost_of_accumulation(plan, n_docs, 0, n - 1) < least_cost_of_lists(plan, n_postings);
+}
+
 typedef enum way { LIST_AT_A_TIME, ACCUMULATE, BLOCK_MAX, EXHAUST } way;
 
 static way choose(const gx_cpu_searcher *s, const gx_plan *plan, gx_op op, uint64_t n_postings)
@@ -181,7 +191,8 @@ static way choose(const gx_cpu_searcher *s, const gx_plan *plan, gx_op op, uint6
         const double cost = gx_cpu_cost_of_accumulation(plan, n_docs, 0, plan->n_terms);
         if (has_many_lists(plan) && suits_bounds(s, plan, cost))
             return BLOCK_MAX;
-        if ((has_many_lists(plan) && !allows_few(plan, n_docs, cost)) || cost < least_cost_of_lists(plan, n_postings))
+        if (((has_many_lists(plan) || has_one_long_list(plan, n_postings, n_docs)) && !allows_few(plan, n_docs, cost)) ||
+            cost < least_cost_of_lists(plan, n_postings))
             return ACCUMULATE;
     }
     return worth_pruning(plan, n_postings, n_docs) ? LIST_AT_A_TIME : op == GX_OP_OR ? ACCUMULATE : EXHAUST;
