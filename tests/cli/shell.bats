@@ -557,6 +557,7 @@ see gpuidx>
 keys .s
 keys TAB
 see .syntax  .sort  .scorer  .show  .sums  .snippets  .settings  .stats
+see gpuidx> .s
 keys C-c
 see gpuidx>
 keys C-d
