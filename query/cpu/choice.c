@@ -191,8 +191,8 @@ static way choose(const gx_cpu_searcher *s, const gx_plan *plan, gx_op op, uint6
         const double cost = gx_cpu_cost_of_accumulation(plan, n_docs, 0, plan->n_terms);
         if (has_many_lists(plan) && suits_bounds(s, plan, cost))
             return BLOCK_MAX;
-        if (((has_many_lists(plan) || has_one_long_list(plan, n_postings, n_docs)) && !allows_few(plan, n_docs, cost)) ||
-            cost < least_cost_of_lists(plan, n_postings))
+        const bool suits = has_many_lists(plan) || has_one_long_list(plan, n_postings, n_docs);
+        if ((suits && !allows_few(plan, n_docs, cost)) || cost < least_cost_of_lists(plan, n_postings))
             return ACCUMULATE;
     }
     return worth_pruning(plan, n_postings, n_docs) ? LIST_AT_A_TIME : op == GX_OP_OR ? ACCUMULATE : EXHAUST;
