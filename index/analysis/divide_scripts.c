@@ -172,7 +172,10 @@ static bool divide_token(division *d, gx_token t)
         return add_regional(d, t);
     for (uint32_t at = t.begin, behind; at < t.end;) {
         const kind first = kind_of(d->bytes, at, t.end, &behind);
-        uint32_t end = behind, trimmed = first == CONNECTING ? at : behind, next;
+        uint32_t end = behind, next;
+        gx_token trimmed = {at, behind}; /* without what connects, at both ends */
+        if (first == CONNECTING)
+            trimmed.begin = trimmed.end = behind;
         if (first == PAIRED) {
             for (; end < t.end && kind_of(d->bytes, end, t.end, &next) == MARK; end = next)
                 ;
@@ -181,17 +184,23 @@ static bool divide_token(division *d, gx_token t)
             at = end;
             continue;
         }
-        for (kind k; end < t.end; end = next) {
+        for (kind k, last = first; end < t.end; end = next, last = k) {
             k = kind_of(d->bytes, end, t.end, &next);
             if (k == PAIRED || (k == FOUND) != (first == FOUND)) {
                 if (k != MARK)
                     break;
             }
+            if (k == MARK && last == CONNECTING)
+                k = CONNECTING;
             if (k != CONNECTING)
-                trimmed = next;
+                trimmed.end = next;
+            else if (trimmed.begin == end)
+                trimmed = (gx_token){next, next};
         }
-        const bool cut = end < t.end || at > t.begin; /* a token that is whole stays as it is */
-        if (first == FOUND ? !add_found(d, at, end) : !add_letters(d, at, cut ? trimmed : end))
+        /* what connects is cut off on the side where the token was divided */
+        if (trimmed.begin < trimmed.end || (at == t.begin && end == t.end))
+            trimmed = (gx_token){at == t.begin ? at : trimmed.begin, end == t.end ? end : trimmed.end};
+        if (first == FOUND ? !add_found(d, at, end) : !add_letters(d, trimmed.begin, trimmed.end))
             return false;
         at = end;
     }
