@@ -280,6 +280,22 @@ static uint32_t read_pattern(reading *r, const gx_node *n, float weight, bool ne
     return close_group(r, group);
 }
 
+static bool count_term(void *user, const gx_found_term *found)
+{
+    (void)found;
+    return ++*(uint32_t *)user < 2;
+}
+
+/* Whether the analysis makes several terms of one quoted word: "3.5-inch", or a row of Han. They are a phrase then. */
+static bool is_split(reading *r, const gx_node *n)
+{
+    uint32_t n_terms = 0;
+    const gx_status st = gx_analyze_query(r->b->ix->analyzer, r->tree->words + n->word, n->len, count_term, &n_terms);
+    if (st != GX_OK)
+        r->st = gx_fail(r->err, st, "cannot analyse a word of %zu bytes: %s", n->len, gx_status_name(st));
+    return n_terms > 1;
+}
+
 /* ---- the tree ---- */
 
 static uint32_t read_node(reading *r, uint32_t node, float weight, bool negated, gx_match_kind kind);
@@ -349,6 +365,8 @@ static uint32_t read_node(reading *r, uint32_t node, float weight, bool negated,
     }
     switch (n->kind) {
     case GX_NODE_WORD:
+        if (n->window == '"' && gx_index_has_positions(r->b->ix) && is_split(r, n))
+            return read_phrase(r, n, weight, negated);
         return read_word(r, n, weight, negated, kind);
     case GX_NODE_PHRASE:
         return read_phrase(r, n, weight, negated);

@@ -232,6 +232,12 @@ ids() { "$GPUIDX" query -q "$@" -f tsv -k 100 | cut -f2 | sort | paste -sd' '; }
     [[ $output == *'"snippet":"東京都に住む"'* ]]
     ask query c.gx 東京都 --op=and --color=always # both pairs are marked
     [[ $output == *$'\e[1m東京\e[0m\e[1m都\e[0mに住む'* ]]
+    "$GPUIDX" build -q --analyzer=multilingual --positions c.jsonl -o p.gx
+    printf '{"id": "d7", "text": "京都の東京"}\n' | "$GPUIDX" build -q --analyzer=multilingual --positions -f jsonl - -o q.gx
+    is "$(ids p.gx '"東京都"' --syntax=boolean)" d1
+    is "$(ids q.gx '東京都' --op=and)" d7
+    is "$(ids q.gx '"東京都"' --syntax=boolean)" '' # side by side
+    is "$(ids q.gx '"東京"' --syntax=boolean)" d7
     "$GPUIDX" collect -q c.gx -o col
     printf '{"id": "d6", "text": "東京都知事"}\n' >more.jsonl
     "$GPUIDX" add -q col more.jsonl

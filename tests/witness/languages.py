@@ -3,9 +3,9 @@
 
 FILE is a manual page (roff, perhaps gzipped), each a document, or a .mo file of translations, each message a document.
 LANGUAGE is a language of ISO 639, as in ja, zh, ko, th, tr, fr, de, ar, hi. The texts are indexed, by default with the
-analyzer multilingual, and each word is searched for: its documents have to be those in which a scan finds it. The scan
+analyzer multilingual, and each word is searched for: its documents have to be those where a scan finds it. The scan
 knows its own normal form of text. Of Chinese, Japanese and Korean a word is 1 to 4 characters of a run: of 1 and 2 with
---op=and, of 3 and 4 as a phrase. Thai words are those of ICU (PyICU). With the analyzer of a language (PyStemmer) words
+--op=and, of 3 and 4 as a phrase. Other words are those of ICU (PyICU). With a language's analyzer (PyStemmer) words
 are compared by their stems."""
 import argparse
 import collections
@@ -26,7 +26,8 @@ PAIRED = '[\u3400-\u4DBF\u4E00-\u9FFF\u3005\u3041-\u3096\u30A1-\u30FA\u30FC-\u30
 
 def normal(text):
     text = ''.join(c for c in unicodedata.normalize('NFKD', text)
-                   if not any(a <= ord(c) <= b for a, b in MARKS) and (unicodedata.category(c) != 'Cf' or c == '\u200B'))
+                   if not any(a <= ord(c) <= b for a, b in MARKS) and
+                   (unicodedata.category(c) != 'Cf' or c == '\u200B'))
     text = unicodedata.normalize('NFKC', unicodedata.normalize('NFKD', text).casefold())
     text = text.replace('\u2019', "'").replace('\u02BC', "'")
     return text.translate(LIGHT).translate({c: str(unicodedata.digit(chr(c))) for c in range(0x660, 0x970)
@@ -46,25 +47,50 @@ def documents(files):
         yield re.sub(r'\\f[A-Z]|\\[-&e]|^[.\'].{0,3}', ' ', text, flags=re.M)
 
 
+def french(w):
+    return re.sub("^(?:[lmtnsjdc]|qu|jusqu|quoiqu|lorsqu|puisqu)['\u2019](?=.)", '', w)
+
+
+def german(w):
+    w = w.replace('ß', 'ss').translate({0xE4: 'a\0', 0xF6: 'o\0', 0xFC: 'u\0'})  # NUL: no umlaut of it
+    w = re.sub('([ao])e', r'\1\0', w)
+    w = re.sub('(^|[^aouiqye\0])(u)e', r'\1\2\0', w)
+    return w.replace('\0', '')
+
+
+def turkish(w):
+    return re.split("['\u2019]", w)[0]
+
+
+RULES = {'french': french, 'german': german, 'turkish': turkish}
+
+
+def lower(text, analyzer):
+    if analyzer == 'turkish':
+        text = text.replace('I', 'ı').replace('İ', 'i')
+    return ''.join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
 def words_of(text, language, icu_words):
     """The words of normal text, in order."""
     if language in ('zh', 'ja', 'ko'):
         return re.findall(PAIRED + '+', text)
     if language == 'th':
         return icu_words(text)
-    return [w for w in re.findall(r"[\w\u0900-\u0DFF]+", text) if re.search(r'[^\W\d_]', w)]
+    return [w for w in icu_words(text) if re.search(r'[^\W\d_]', w) and not re.search(PAIRED, w)]
 
 
 def icu_words(text):
     import icu
-    it = icu.BreakIterator.createWordInstance(icu.Locale('th'))
-    found = []
-    for run in re.findall('[\u0E01-\u0E3A\u0E40-\u0E4E]+', text):
-        it.setText(icu.UnicodeString(run))
-        begin = 0
-        for end in it:
-            found.append(run[begin:end])
-            begin = end
+    it = icu.BreakIterator.createWordInstance(icu.Locale('sv'))  # with the colon of UAX 29
+    # a character is a unit of UTF-16; ICU takes @ for a letter, UAX 29 does not
+    text = ''.join(c if ord(c) < 0x10000 and c != '@' else ' ' for c in text)
+    it.setText(icu.UnicodeString(text))
+    found, begin = [], 0
+    for end in it:
+        if it.getRuleStatus() > 0:
+            found.append(text[begin:end])
+        begin = end
     return found
 
 
@@ -80,11 +106,14 @@ def main():
     r = random.Random(a.seed)
     paired = a.language in ('zh', 'ja', 'ko')
     stem = lambda w: w
+    texts = list(documents(a.files))
     if a.analyzer != 'multilingual':
         import Stemmer
-        stem = Stemmer.Stemmer(a.analyzer).stemWord
-    texts = list(documents(a.files))
-    plain = [normal(t) if a.analyzer == 'multilingual' else t.replace('\u2019', "'").lower() for t in texts]
+        stemmer = Stemmer.Stemmer(a.analyzer)
+        stem = lambda w: stemmer.stemWord(RULES.get(a.analyzer, str)(w))
+        plain = [lower(t, a.analyzer) for t in texts]
+    else:
+        plain = [normal(t) for t in texts]
     where = collections.defaultdict(set)
     runs = []
     for i, t in enumerate(plain):
@@ -107,8 +136,8 @@ def main():
         index = folder + '/x.gx'
         corpus = '\n'.join(json.dumps({'id': str(i), 'text': t}) for i, t in enumerate(texts))
         fold = ['--fold=none'] if a.analyzer != 'multilingual' else []
-        subprocess.run([a.gpuidx, 'build', '-q', '--analyzer=' + a.analyzer, '--positions', '-f', 'jsonl', '-', '-o', index] +
-                       fold, input=corpus.encode(), check=True)
+        subprocess.run([a.gpuidx, 'build', '-q', '--analyzer=' + a.analyzer, '--positions', '-f', 'jsonl', '-', '-o',
+                        index] + fold, input=corpus.encode(), check=True)
         names = list(queries)
         missed = extra = n = 0
         for syntax, asked in (('plain', [w for w in names if len(w) <= 2 or not paired]),
@@ -127,7 +156,8 @@ def main():
                 if queries[w] != found[i] and missed + extra < 20:
                     print('%r: missed %s, extra %s' % (w, sorted(queries[w] - found[i])[:3],
                                                       sorted(found[i] - queries[w])[:3]))
-    print('%s, %s: %d documents, %d words: %d missed, %d extra' % (a.language, a.analyzer, len(texts), n, missed, extra))
+    print('%s, %s: %d documents, %d words: %d missed, %d extra' % (
+        a.language, a.analyzer, len(texts), n, missed, extra))
 
 
 if __name__ == '__main__':
