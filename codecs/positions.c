@@ -136,7 +136,7 @@ uint64_t gx_positions_encode(const uint32_t *values, uint64_t n, uint32_t *words
     return (HEAD_BITS + n * (b + 1) + high + 31) / 32;
 }
 
-static inline uint64_t word_at(const uint32_t *words, uint64_t bit)
+static inline __attribute__((always_inline)) uint64_t word_at(const uint32_t *words, uint64_t bit)
 {
     uint64_t x;
     memcpy(&x, (const uint8_t *)words + bit / 8, sizeof x);
@@ -144,7 +144,7 @@ static inline uint64_t word_at(const uint32_t *words, uint64_t bit)
 }
 
 /* The bits from `bit` on of 64 that begin at a multiple of 64, up to the block's last one. */
-static inline uint64_t ones_from(const gx_block_positions *b, uint64_t bit)
+static inline __attribute__((always_inline)) uint64_t ones_from(const gx_block_positions *b, uint64_t bit)
 {
     uint64_t x;
     memcpy(&x, b->words + bit / 64 * 2, sizeof x);
@@ -153,8 +153,23 @@ static inline uint64_t ones_from(const gx_block_positions *b, uint64_t bit)
     return x & UINT64_MAX << bit % 64;
 }
 
+/* x without its lowest n ones, of which it has more. Counts of halves narrow it down to 8 bits. */
+static inline __attribute__((always_inline)) uint64_t drop_ones(uint64_t x, uint32_t n)
+{
+    uint32_t from = 0;
+    for (uint32_t width = 32; width >= 8; width /= 2) {
+        const uint32_t here = (uint32_t)__builtin_popcountll(x >> from & (((uint64_t)1 << width) - 1));
+        const bool beyond = n >= here;
+        n -= beyond ? here : 0;
+        from += beyond ? width : 0;
+    }
+    for (x &= UINT64_MAX << from; n; --n)
+        x &= x - 1;
+    return x;
+}
+
 /* Move behind the n-th one from `*bit` on, n >= 1. false: there are fewer. */
-static bool skip_ones(const gx_block_positions *b, uint64_t *bit, uint64_t n)
+static inline __attribute__((always_inline)) bool skip_ones(const gx_block_positions *b, uint64_t *bit, uint64_t n)
 {
     const uint64_t end = (uint64_t)b->n_words * 32;
     uint64_t at = *bit, x = ones_from(b, at), here;
@@ -165,14 +180,14 @@ static bool skip_ones(const gx_block_positions *b, uint64_t *bit, uint64_t n)
             return false;
         x = ones_from(b, at);
     }
-    while (--n)
-        x &= x - 1;
+    x = drop_ones(x, (uint32_t)n - 1);
     *bit = (at & ~(uint64_t)63) + (uint64_t)__builtin_ctzll(x) + 1;
     return true;
 }
 
 /* Add the high parts of n values, whose ones come from `bit` on, to values. */
-static bool add_high(const gx_block_positions *block, uint64_t bit, uint32_t b, uint64_t n, uint32_t *values)
+static inline __attribute__((always_inline)) bool add_high(const gx_block_positions *block, uint64_t bit, uint32_t b,
+                                                           uint64_t n, uint32_t *values)
 {
     const uint64_t end = (uint64_t)block->n_words * 32;
     uint64_t at = bit & ~(uint64_t)63, before = bit;
@@ -189,7 +204,8 @@ static bool add_high(const gx_block_positions *block, uint64_t bit, uint32_t b, 
     return true;
 }
 
-bool gx_positions_decode(gx_block_positions block, uint64_t all, uint64_t first, uint64_t n, uint32_t *values)
+static inline __attribute__((always_inline)) bool decode(gx_block_positions block, uint64_t all, uint64_t first,
+                                                         uint64_t n, uint32_t *values)
 {
     const uint64_t bits = (uint64_t)block.n_words * 32;
     if (n == 0)
@@ -198,12 +214,30 @@ bool gx_positions_decode(gx_block_positions block, uint64_t all, uint64_t first,
     if (all > bits / (b + 1) || HEAD_BITS + all * (b + 1) > bits)
         return false;
     uint64_t bit = HEAD_BITS + all * b;
-    if (bit >= bits || (first && !skip_ones(&block, &bit, first)) || bit >= bits)
+    if ((first && !skip_ones(&block, &bit, first)) || bit >= bits)
         return false;
     uint64_t low = HEAD_BITS + first * b;
     for (uint64_t i = 0; i < n; ++i, low += b)
         values[i] = (uint32_t)word_at(block.words, low) & mask;
     return add_high(&block, bit, b, n, values);
+}
+
+#ifdef __x86_64__
+/* Counts and searches of bits are instructions of most processors, not of all. */
+__attribute__((target("popcnt,bmi,bmi2"))) static bool decode_bmi(gx_block_positions block, uint64_t all,
+                                                                  uint64_t first, uint64_t n, uint32_t *values)
+{
+    return decode(block, all, first, n, values);
+}
+#endif
+
+bool gx_positions_decode(gx_block_positions block, uint64_t all, uint64_t first, uint64_t n, uint32_t *values)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt"))
+        return decode_bmi(block, all, first, n, values);
+#endif
+    return decode(block, all, first, n, values);
 }
 
 bool gx_positions_valid(gx_block_positions block, uint64_t all, const uint32_t *values)
