@@ -2,8 +2,8 @@
  *
  *   bench_positions INDEX
  *
- * Prints the bits of a position, with and without ends, and nanoseconds of processor time a value: whole blocks in their
- * order; and a posting: the positions of postings drawn at random, each from its block, whose tfs are known.
+ * Prints the bits of a position, with and without ends, and nanoseconds of processor time: a value, of whole blocks in
+ * their order; and a posting, of postings drawn at random, each from its block, whose tfs are known.
  */
 #include <stdio.h>
 #include <stdlib.h>

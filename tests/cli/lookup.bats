@@ -50,6 +50,55 @@ assert t["codec"] == t["tf_codec"] == "gpubp128"' <<<"$output"
     [ "$(grep -c 'd0[567]$' .stdout)" -eq 3 ]
 }
 
+@test "term --positions prints where documents have the term" {
+    printf 'a\tThe cat\tthe cat sat on the mat the cat\nb\t\ta cat and a dog\nc\tOnly cats\t\n' >c.tsv
+    ask build -q c.tsv --columns=id,title,text --positions -o p.gx
+    exits 0
+    ask info p.gx
+    says 'positions    of each word'
+    says 'POSN'
+    ask info --json p.gx
+    says '"positions": true'
+    ask term p.gx cat -n 9 --positions
+    exits 0
+    says ' 3  a  at 1 3 9'
+    says ' 1  b  at 1'
+    says ' 1  c  at 1'
+    ask term p.gx cat -n 2 --positions -f json
+    says '{"docid":0,"id":"a","tf":3,"positions":[1,3,9]},{"docid":1,"id":"b","tf":1,"positions":[1]}]'
+    ask term "$TINY" twin --as-is -n 9 --positions
+    exits 2
+    complains 'build it with --positions'
+}
+
+@test "positions are left out where they have no place, and that is said" {
+    printf 'a\tThe cat\tthe cat sat on the mat\nb\t\ta dog\n' >c.tsv
+    ask build -q c.tsv --columns=id,title,text --positions -o p.gx
+    ask export p.gx -o p.ciff
+    exits 0
+    complains 'positions are left out: CIFF'
+    ask export p.gx -o p2 -f ds2i
+    complains 'positions are left out: ds2i'
+    ask recode p.gx -o i.gx --impacts=bm25
+    exits 0
+    complains 'positions are left out'
+    ask info --json i.gx
+    says '"positions": false'
+    ask recode p.gx -o d.gx --drop=positions
+    exits 0
+    printf 'c\tThe cat\tthe cat sat\n' >o.tsv
+    "$GPUIDX" build -q o.tsv --columns=id,title,text -o without.gx
+    ask collect p.gx without.gx -o both
+    exits 2
+    complains 'without.gx has no positions, and p.gx some'
+    ask collect d.gx without.gx -o both
+    exits 0
+    printf '{"id":"a","vector":{"x":1}}\n' >v.jsonl
+    ask build v.jsonl -f vectors --positions -o v.gx
+    exits 2
+    complains 'vectors have no positions'
+}
+
 @test "sizes of all lists add up to what info says of them" {
     "$GPUIDX" export "$TINY" -o base -f ds2i -q
     xargs "$GPUIDX" term "$TINY" --as-is -f json <base.terms >terms

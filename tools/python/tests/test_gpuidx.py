@@ -528,6 +528,22 @@ def test_ids_that_a_run_cannot_hold(tmp_path, index):
     assert os.listdir(tmp_path) == []
 
 
+def test_positions(tmp_path):
+    docs = [("a", "The cat", "the cat sat on the mat the cat"), ("b", "", "a cat and a dog"), ("c", "Only cats", "")]
+    with gpuidx.build(tmp_path / "p.gx", docs, positions=True) as ix:
+        assert ix.info.positions
+        assert ix.postings("cat").tfs.tolist() == [3, 1, 1]
+        assert ix.positions("cat").tolist() == [1, 3, 9, 1, 1] and ix.positions("dog").tolist() == [4]
+        with ix.recode(tmp_path / "r.gx", "rice") as other:
+            assert other.info.positions and other.positions("cat").tolist() == ix.positions("cat").tolist()
+        with pytest.raises(KeyError):
+            ix.positions("absent")
+    with gpuidx.build(tmp_path / "n.gx", docs) as ix:
+        assert not ix.info.positions
+        with pytest.raises(gpuidx.UsageError, match="positions"):
+            ix.positions("cat")
+
+
 def test_large_and_empty_documents_and_queries(tmp_path):
     docs = [("empty", ""), ("blank", " \n\t"), ("long", "word " * 300000), ("one", "x" * 100000)]
     with gpuidx.build(tmp_path / "x.gx", docs, analyzer="whitespace", store_text=True) as ix:
