@@ -71,9 +71,9 @@ def build(program, r, folder):
     run([program, 'check', '-q', '--level=full', one])
     indexes = [(one, documents, names)]
     other = os.path.join(folder, 'other.gx')
-    if REWRITES:
-        run([program, 'recode', '-q', one, '-o', other, '--codec=' + r.choice(['gpupfd128', 'gpubp256'])])
-        indexes.append((other, documents, names))
+    run([program, 'recode', '-q', one, '-o', other, '--codec=' + r.choice(['gpupfd128', 'gpubp256'])])
+    run([program, 'check', '-q', '--level=full', other])
+    indexes.append((other, documents, names))
     if n < 10:
         return indexes
     cuts, parts = sorted(r.sample(range(1, n), 7)), []
@@ -89,10 +89,17 @@ def build(program, r, folder):
     run([program, 'delete', '-q', many, '--ids=gone.txt', '--merge=none'])
     alive = [d for d in documents if d['id'] not in gone]
     indexes.append((many, alive, names))
+    merged = os.path.join(folder, 'merged.gx')
+    run([program, 'recode', '-q', many, '-o', merged])
+    run([program, 'check', '-q', '--level=full', merged])
+    indexes.append((merged, alive, names))
+    mixed = os.path.join(folder, 'mixed.gx')
+    run([program, 'reorder', '-q', merged, '-o', mixed, '--order=random'])
+    run([program, 'check', '-q', '--level=full', mixed])
+    shown = run([program, 'doc', '--format=json', mixed] + ['#%d' % i for i in range(len(alive))]).splitlines()
+    by_id = {d['id']: d for d in alive}
+    indexes.append((mixed, [by_id[json.loads(line)['id']] for line in shown], names))
     return indexes
-
-
-REWRITES = False
 
 
 class Field:
@@ -232,7 +239,6 @@ def ask(program, engine, r, index, documents, names, n):
 
 
 def main():
-    global REWRITES
     p = argparse.ArgumentParser()
     p.add_argument('program')
     p.add_argument('--cases', type=int, default=400)

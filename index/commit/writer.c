@@ -28,6 +28,7 @@
 #include "index/attributes/attributes.h"
 #include "index/commit/files.h"
 #include "index/convert/rewrite.h"
+#include "index/fields/fields.h"
 #include "index/inversion/builder.h"
 #include "index/positions.h"
 #include "index/write/bitmap_maker.h"
@@ -275,6 +276,11 @@ static gx_status open_builder(gx_collection *c, gx_error *err)
     o.attributes = attributes;
     o.n_attributes = ix->n_columns;
     o.bitmaps = bitmaps;
+    gx_field fields[GX_MAX_INDEX_FIELDS];
+    for (uint32_t f = 0; ix->fields && f < ix->fields->n; ++f)
+        fields[f] = (gx_field){ix->fields->names[f], 0};
+    o.fields = fields;
+    o.n_fields = ix->fields ? ix->fields->n : 0;
     if (st == GX_OK)
         st = gx_builder_open_like(&c->builder, &o, ix->analyzer, &c->place, err);
     free(path);

@@ -10,6 +10,7 @@
 #include "engine/parallel.h"
 #include "engine/status.h"
 #include "index/convert/rewrite.h"
+#include "index/fields/fields.h"
 #include "index/positions.h"
 #include "index/read/collection.h"
 #include "index/write/writer.h"
@@ -34,6 +35,9 @@ typedef struct range_joiner {
     size_t max_docids, max_tfs;
     uint32_t *positions;
     size_t n_positions, max_positions; /* of the list so far */
+    gx_field_reader fields;
+    uint32_t *field_tfs; /* of the list, posting by posting */
+    size_t max_field_tfs;
     gx_status st;
     gx_error err;
 } range_joiner;
@@ -48,7 +52,8 @@ typedef struct join {
     size_t max_begins;
     range_joiner *joiners;     /* [n_joiners] */
     uint32_t n_joiners, first; /* the first range of the wave */
-    bool with_positions;
+    bool with_positions;       /* or fields, of each occurrence in the place of its position */
+    bool with_fields;
     uint32_t *doc_tfs; /* [n_docs] to which each posting's tf is added, atomically; NULL: not wanted */
 } join;
 
@@ -152,7 +157,10 @@ static gx_status append_list(const join *j, range_joiner *r, uint32_t p, uint32_
         for (uint32_t i = 0; i < here; ++i)
             greatest = docids[i] > greatest ? docids[i] : greatest;
         size_t end = 0;
-        if (j->with_positions)
+        if (j->with_fields)
+            st = gx_fields_read_block(&r->fields, part->ix, term, b, tfs, here, &r->positions, &r->max_positions,
+                                      r->n_positions, &end, err);
+        else if (j->with_positions)
             st = gx_index_decode_positions(part->ix, term, b, tfs, here, &r->positions, &r->max_positions,
                                            r->n_positions, &end, err);
         if (st != GX_OK)
@@ -195,14 +203,21 @@ static gx_status join_term(const join *j, range_joiner *r, const char *term, siz
     if (st == GX_OK && n != df)
         return gx_fail(err, GX_ECORRUPT, "%s: a list has %u live documents, and its deletes leave %u", j->ix->path, n,
                        df);
-    const gx_term_postings list = {.term = term,
-                                   .len = len,
-                                   .df = n,
-                                   .docids = r->docids,
-                                   .tfs = r->tfs,
-                                   .positions = r->positions,
-                                   .unit = (float)j->ix->impact_unit};
+    gx_term_postings list = {.term = term,
+                             .len = len,
+                             .df = n,
+                             .docids = r->docids,
+                             .tfs = r->tfs,
+                             .positions = r->positions,
+                             .unit = (float)j->ix->impact_unit};
     if (st != GX_OK || n == 0)
+        return st;
+    if (j->with_fields) {
+        st = gx_fields_count(&r->field_tfs, &r->max_field_tfs, r->tfs, n, r->positions, j->ix->fields->n, err);
+        list.field_tfs = r->field_tfs;
+        list.positions = NULL;
+    }
+    if (st != GX_OK)
         return st;
     gx_error why;
     st = gx_list_encoder_add(&r->lists, &list, &why);
@@ -297,6 +312,8 @@ static void free_join(join *j)
         free(j->joiners[i].docids);
         free(j->joiners[i].tfs);
         free(j->joiners[i].positions);
+        free(j->joiners[i].fields.tfs);
+        free(j->joiners[i].field_tfs);
     }
     for (uint32_t i = 0; j->new_docids && i < j->parts->n; ++i)
         free(j->new_docids[i]);
@@ -307,7 +324,11 @@ static void free_join(join *j)
 
 gx_status gx_join_lists(const gx_index *collection, gx_writer *w, const gx_join_options *o, gx_error *err)
 {
-    join j = {.ix = collection, .parts = collection->parts, .with_positions = o->positions, .doc_tfs = o->doc_tfs};
+    join j = {.ix = collection,
+              .parts = collection->parts,
+              .with_positions = o->positions,
+              .with_fields = o->positions && collection->fields,
+              .doc_tfs = o->doc_tfs};
     gx_status st = number_documents(&j, err);
     if (st == GX_OK)
         st = cut_ranges(&j, o->n_threads, err);

@@ -14,7 +14,7 @@
 
 typedef struct gx_join_options {
     uint32_t n_threads;         /* at least 1 */
-    bool positions;             /* the writer's lists have positions, and so have the parts' */
+    bool positions;             /* the writer's lists have positions or fields, and so have the parts' */
     uint32_t *doc_tfs;          /* [n_docs] to which each document's tfs are added; NULL: not wanted */
     bool (*cancel)(void *user); /* called now and then; true: stop. May be NULL */
     void *user;

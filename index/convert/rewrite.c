@@ -23,6 +23,7 @@
 #include "index/convert/impacts.h"
 #include "index/convert/join.h"
 #include "index/convert/rewrite.h"
+#include "index/fields/fields.h"
 #include "index/positions.h"
 #include "index/read/collection.h"
 #include "index/write/bitmap_maker.h"
@@ -57,7 +58,11 @@ typedef struct rewriter {
     uint32_t *doc_tfs;                /* [n_docs] the sum of each old document's tfs so far */
     uint64_t sum_tfs;
     uint32_t *old_docids; /* [n_docs] the old docid of each new one, when the order changes */
-    bool with_positions;
+    bool with_positions;  /* or fields, of each occurrence in the place of its position */
+    bool with_fields;
+    gx_field_reader fields;
+    uint32_t *field_tfs; /* of the list, posting by posting */
+    size_t max_field_tfs;
     uint32_t *positions, *sorted_positions; /* of the list */
     size_t n_positions, max_positions, max_sorted;
     size_t *starts; /* [longest df] where each posting's positions begin, when the order changes */
@@ -149,6 +154,20 @@ static gx_status alloc_buffers(rewriter *r, gx_error *err)
     return r->opt->new_docids ? invert_order(r, err) : GX_OK;
 }
 
+static bool keeps_positions(const rewriter *r)
+{
+    return r->with_positions && !r->with_fields;
+}
+
+/* Append the positions, or the fields, of a block's occurrences. */
+static gx_status decode_details(rewriter *r, const gx_index *ix, uint32_t term, uint32_t j, const uint32_t *tfs,
+                                uint32_t n, size_t from, size_t *end, gx_error *err)
+{
+    return r->with_fields
+               ? gx_fields_read_block(&r->fields, ix, term, j, tfs, n, &r->positions, &r->max_positions, from, end, err)
+               : gx_index_decode_positions(ix, term, j, tfs, n, &r->positions, &r->max_positions, from, end, err);
+}
+
 static gx_status copy_document(rewriter *r, uint32_t docid, gx_error *err)
 {
     const gx_index *ix = r->ix->parts ? gx_parts_find(r->ix->parts, docid, &docid)->ix : r->ix;
@@ -171,8 +190,8 @@ static gx_status copy_document(rewriter *r, uint32_t docid, gx_error *err)
         &(gx_document){
             .id = id, .id_len = id_len, .title = title, .title_len = title_len, .text = r->text, .text_len = text_len},
         ix->doc_lens[docid], err);
-    const uint32_t title_positions = r->with_positions ? gx_index_title_positions(ix, docid) : 0;
-    return st == GX_OK && r->with_positions ? gx_writer_add_title_positions(r->writer, &title_positions, 1, err) : st;
+    const uint32_t title_positions = keeps_positions(r) ? gx_index_title_positions(ix, docid) : 0;
+    return st == GX_OK && keeps_positions(r) ? gx_writer_add_title_positions(r->writer, &title_positions, 1, err) : st;
 }
 
 /* Decodes all of list t. GX_ECORRUPT unless its docids rise and are below n_docs. */
@@ -185,8 +204,7 @@ static gx_status decode_list(rewriter *r, uint32_t t, const gx_list *l, gx_error
     for (uint32_t j = 0; j < l->n_blocks && st == GX_OK; ++j) {
         const uint32_t here = gx_list_decode_tfs(l, j, r->tfs + n);
         if (r->with_positions)
-            st = gx_index_decode_positions(r->ix, t, j, r->tfs + n, here, &r->positions, &r->max_positions,
-                                           r->n_positions, &r->n_positions, err);
+            st = decode_details(r, r->ix, t, j, r->tfs + n, here, r->n_positions, &r->n_positions, err);
         n += gx_list_decode_docids(l, j, r->docids + n);
     }
     if (st != GX_OK)
@@ -288,8 +306,7 @@ static gx_status append_part(rewriter *r, const part_cursor *c, uint32_t term, u
         const uint32_t n_here = gx_list_decode_tfs(&l, j, tfs);
         size_t from = r->n_positions, end = from;
         if (r->with_positions) {
-            const gx_status st =
-                gx_index_decode_positions(ix, term, j, tfs, n_here, &r->positions, &r->max_positions, from, &end, err);
+            const gx_status st = decode_details(r, ix, term, j, tfs, n_here, from, &end, err);
             if (st != GX_OK)
                 return st;
         }
@@ -402,13 +419,21 @@ static gx_status copy_list(rewriter *r, uint32_t t, gx_error *err)
         st = reorder_list(r, df, err);
     if (st != GX_OK)
         return st;
-    const gx_term_postings list = {.term = term,
-                                   .len = len,
-                                   .df = df,
-                                   .docids = r->docids,
-                                   .tfs = r->tfs,
-                                   .positions = r->opt->new_docids ? r->sorted_positions : r->positions,
-                                   .unit = (float)unit};
+    gx_term_postings list = {.term = term,
+                             .len = len,
+                             .df = df,
+                             .docids = r->docids,
+                             .tfs = r->tfs,
+                             .positions = r->opt->new_docids ? r->sorted_positions : r->positions,
+                             .unit = (float)unit};
+    if (r->with_fields) {
+        const gx_status st_fields =
+            gx_fields_count(&r->field_tfs, &r->max_field_tfs, list.tfs, df, list.positions, r->ix->fields->n, err);
+        if (st_fields != GX_OK)
+            return st_fields;
+        list.field_tfs = r->field_tfs;
+        list.positions = NULL;
+    }
     gx_error why;
     const gx_status added = gx_writer_add_postings(r->writer, &list, &why);
     if (added == GX_EUSAGE) /* the writer refuses what the index should not hold */
@@ -594,14 +619,15 @@ static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char
         st = gx_fail(err, GX_EUSAGE,
                      "%s has %llu documents, and one file has at most 2^32 - 2: it cannot be made one index", ix->path,
                      (unsigned long long)gx_index_n_docs(ix));
-    if (st == GX_OK && ix->fields)
-        st = gx_fail(err, GX_EUSAGE, "%s has fields, which cannot be copied yet: build it again", ix->path);
     if (st != GX_OK)
         return st;
     rewriter r = {.ix = ix, .opt = &o, .n_threads = n_threads};
     if ((st = gx_impact_options_complete(&r.impacts, &o.impacts, ix, err)) != GX_OK)
         return st;
     const bool makes_impacts = r.impacts.model != GX_IMPACTS_KEEP;
+    if (makes_impacts && ix->fields)
+        return gx_fail(err, GX_EUSAGE, "%s has fields, and an index of impacts has none: build it without --field",
+                       ix->path);
     gx_writer_options w = GX_WRITER_OPTIONS;
     w.force = o.force;
     w.unnamed = opened != NULL;
@@ -610,7 +636,10 @@ static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char
     w.impacts = ix->impacts || makes_impacts;
     w.list_units = makes_impacts ? r.impacts.list_units : ix->units != NULL;
     w.store_text = ix->text && !o.drop_texts;
-    w.positions = r.with_positions = gx_index_has_positions(ix) && !o.drop_positions && !w.impacts;
+    r.with_fields = ix->fields && !opened; /* a flat copy is for those who read lists */
+    w.n_fields = r.with_fields ? ix->fields->n : 0;
+    w.positions = gx_index_has_positions(ix) && !o.drop_positions && !w.impacts;
+    r.with_positions = w.positions || r.with_fields;
     st = choose_codecs(&r, &w, err);
     char *dir = gx_directory_of(path);
     if (st == GX_OK)
@@ -634,6 +663,8 @@ static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char
     free(r.old_docids);
     free(r.positions);
     free(r.sorted_positions);
+    free(r.fields.tfs);
+    free(r.field_tfs);
     free(r.starts);
     free(r.text);
     close_cursors(&r);

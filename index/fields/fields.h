@@ -49,6 +49,22 @@ const uint8_t *gx_fields_list(const gx_fields *f, uint32_t term, size_t *n);
 /* The length of document docid of a file in each field but the last, lens[n - 1]. */
 void gx_fields_lens(const gx_fields *f, uint32_t docid, uint32_t *lens);
 
+/* For those who copy lists block by block: reads a list's tfs by field as the field of each occurrence. */
+typedef struct gx_field_reader {
+    uint32_t *tfs; /* [max] of the list at hand, field by field */
+    size_t max;
+} gx_field_reader;
+
+/* Block j of the term's list, blocks in order from 0, n postings with these tfs: put the field of each occurrence,
+ * rising within a posting, to (*fields)[from] on, which grows; *end: behind the last. GX_ECORRUPT, GX_ENOMEM. */
+gx_status gx_fields_read_block(gx_field_reader *r, const gx_index *ix, uint32_t term, uint32_t j, const uint32_t *tfs,
+                               uint32_t n, uint32_t **fields, size_t *max, size_t from, size_t *end, gx_error *err);
+
+/* The way back: of df postings and the fields of their occurrences the tfs in all fields but the last, (*rows)[df *
+ * (n_fields - 1)], posting by posting, which grows. GX_ENOMEM. */
+gx_status gx_fields_count(uint32_t **rows, size_t *max, const uint32_t *tfs, uint32_t df, const uint32_t *fields,
+                          uint32_t n_fields, gx_error *err);
+
 /* Documents that have the term in each field, dfs[n], of a file. false: damaged. */
 bool gx_fields_dfs(const gx_index *ix, uint32_t term, uint32_t *dfs);
 

@@ -85,6 +85,7 @@ typedef struct adding {
     bool update, merging;
     uint64_t commit_every, n_pending, n_committed, skipped;
     gx_attribute attributes[GX_MAX_ATTRIBUTES];
+    const char *fields[GX_MAX_INDEX_FIELDS];
     char *names;
 } adding;
 
@@ -132,6 +133,9 @@ static int read_attributes(adding *x, gx_source_options *in)
     }
     in->attributes = x->attributes;
     in->n_attributes = n;
+    in->fields = x->fields;
+    while ((x->fields[in->n_fields] = gx_index_field(ix, in->n_fields, NULL)) && ++in->n_fields < GX_MAX_INDEX_FIELDS)
+        ;
     return 0;
 }
 
