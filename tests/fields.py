@@ -82,7 +82,13 @@ def build(program, r, folder):
         parts.append(os.path.join(folder, '%d.gx' % i))
         run([program, 'build', '-q', 'part.jsonl', '-o', parts[-1]] + flags)
     many = os.path.join(folder, 'many')
-    run([program, 'collect', '-q'] + parts + ['-o', many])
+    if r.random() < .5:
+        run([program, 'collect', '-q'] + parts + ['-o', many])
+    else:
+        for i, (a, b) in enumerate(zip([0] + cuts, cuts + [n])):
+            write('part.jsonl', documents[a:b])
+            run([program, 'add', '-q', many, 'part.jsonl', '--create', '--merge=none'] + [f for f in flags if f[1] == '-'
+                                                                                       and f[:7] != '--codec'])
     gone = set(r.sample([d['id'] for d in documents], n // 5))
     with open('gone.txt', 'w', encoding='utf-8') as f:
         f.writelines(i + '\n' for i in sorted(gone))

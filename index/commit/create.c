@@ -12,6 +12,7 @@
 #include "index/attributes/attributes.h"
 #include "index/commit/files.h"
 #include "index/commit/new_folder.h"
+#include "index/fields/fields.h"
 #include "index/inversion/builder.h"
 #include "index/positions.h"
 #include "index/read/collection.h"
@@ -24,6 +25,8 @@ static gx_status build_empty(gx_index **out, const gx_builder_options *given, co
     gx_builder *b = NULL;
     o.path = path;
     *out = NULL;
+    if (o.fixed_weights)
+        return gx_fail(err, GX_EUSAGE, "a collection has no fixed weights of fields");
     gx_status st = gx_builder_open_like(&b, &o, NULL, place, err);
     if (st == GX_OK)
         st = gx_builder_finish(b, err);
@@ -79,7 +82,12 @@ static gx_status compare_attributes(const gx_index *ix, const gx_builder_options
         same = ix->columns[i].type == o->attributes[i].type &&
                strlen(o->attributes[i].name) == ix->columns[i].name_len &&
                memcmp(o->attributes[i].name, ix->columns[i].name, ix->columns[i].name_len) == 0;
-    return same ? GX_OK : gx_fail(err, GX_EUSAGE, "%s has other attributes", ix->path);
+    if (!same)
+        return gx_fail(err, GX_EUSAGE, "%s has other attributes", ix->path);
+    same = (ix->fields ? ix->fields->n : 0) == o->n_fields;
+    for (uint32_t f = 0; same && f < o->n_fields; ++f)
+        same = strcmp(ix->fields->names[f], o->fields[f].name) == 0;
+    return same ? GX_OK : gx_fail(err, GX_EUSAGE, "%s has other fields", ix->path);
 }
 
 /* What a collection that is there does otherwise than one that these options make. */

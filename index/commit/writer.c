@@ -258,6 +258,9 @@ static gx_status open_builder(gx_collection *c, gx_error *err)
     char names[GX_MAX_ATTRIBUTES][GX_MAX_ATTRIBUTE_NAME + 1];
     if (ix->impacts)
         return gx_fail(err, GX_EUSAGE, "%s holds impacts, which no text gives: documents cannot be added", c->path);
+    if (memmem(ix->meta, ix->meta_len, "\"fixed_fields\"", 14))
+        return gx_fail(err, GX_EUSAGE,
+                       "%s has fields of fixed weights, which the documents of a collection cannot have", c->path);
     for (uint32_t i = 0; i < ix->n_columns; ++i) {
         memcpy(names[i], ix->columns[i].name, ix->columns[i].name_len);
         names[i][ix->columns[i].name_len] = 0;

@@ -122,7 +122,7 @@ static int read_attributes(adding *x, gx_source_options *in)
     const gx_index *ix = gx_collection_index(x->c);
     const uint32_t n = gx_index_n_attributes(ix);
     gx_attribute_info info = {.size = sizeof info};
-    char *p = x->names = calloc(n + 1, 65);
+    char *p = x->names = calloc(n + GX_MAX_INDEX_FIELDS + 1, 65);
     if (!p)
         return cli_fail(GX_ENOMEM, "no memory for the names of attributes");
     for (uint32_t i = 0; i < n; ++i, p += 65) {
@@ -134,8 +134,11 @@ static int read_attributes(adding *x, gx_source_options *in)
     in->attributes = x->attributes;
     in->n_attributes = n;
     in->fields = x->fields;
-    while ((x->fields[in->n_fields] = gx_index_field(ix, in->n_fields, NULL)) && ++in->n_fields < GX_MAX_INDEX_FIELDS)
-        ;
+    const char *field; /* a commit may close the index that has it */
+    for (; in->n_fields < GX_MAX_INDEX_FIELDS && (field = gx_index_field(ix, in->n_fields, NULL)); p += 65) {
+        memcpy(p, field, strnlen(field, 64));
+        x->fields[in->n_fields++] = p;
+    }
     return 0;
 }
 
@@ -226,8 +229,8 @@ static int add_documents(adding *x)
 
 /* ---- add --create ---- */
 
-static const char *const build_flags[] = {"analyzer", "stemmer", "stopwords", "fold",  "ngrams",
-                                          "attr",     "store",   "positions", "codec", "tf-codec"};
+static const char *const build_flags[] = {"analyzer", "stemmer", "stopwords", "fold",  "ngrams",  "attr",
+                                          "field",    "store",   "positions", "codec", "tf-codec"};
 
 /* A flag that says how a collection is made; NULL: none is given. */
 static const char *given_build_flag(const cli_args *a)
@@ -242,11 +245,16 @@ static const char *given_build_flag(const cli_args *a)
 static int create(const cli_args *a)
 {
     attribute_list attributes = {0};
+    field_list fields = {0};
     gx_builder_options o = GX_BUILDER_OPTIONS;
     gx_error err = {0};
     bool made;
     const bool exists = access(a->argv[0], F_OK) == 0;
     int code = attribute_list_read(&attributes, a);
+    if (code == 0)
+        code = field_list_read(&fields, a);
+    if (code == 0 && fields.fixed)
+        code = cli_usage(a, "--field: a collection has no fixed weights of fields; leave out :w=N");
     o.analyzer = cli_text(a, "analyzer");
     o.stemmer = cli_text(a, "stemmer");
     o.stopwords = cli_text(a, "stopwords");
@@ -260,9 +268,12 @@ static int create(const cli_args *a)
     o.attributes = attributes.attributes;
     o.n_attributes = attributes.n;
     o.bitmaps = attributes.bitmaps;
+    o.fields = fields.fields;
+    o.n_fields = fields.n;
     if (code == 0 && gx_collection_create(a->argv[0], exists && !given_build_flag(a) ? NULL : &o, &made, &err))
         code = cli_fail_error(&err);
     attribute_list_free(&attributes);
+    field_list_free(&fields);
     return code;
 }
 
@@ -354,6 +365,8 @@ static const cli_flag add_flags[] = {
     {"attr", 0, CLI_LIST, "NAME:TYPE", NULL,
      "with `--create`, keep the field or column `NAME` as an attribute, see `gpuidx help build`; may be given several "
      "times"},
+    {"field", 0, CLI_LIST, "NAME", NULL,
+     "with `--create`, index these parts of a document as fields, see `gpuidx help build`"},
     {"store", 0, CLI_CHOICE, "none|title|text", "title", "with `--create`, what is kept besides ids"},
     {"positions", 0, CLI_SWITCH, NULL, NULL,
      "with `--create`, keep where each word stands in each document, which phrases need"},
