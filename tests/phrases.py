@@ -111,6 +111,17 @@ class Phrase:
         self.kind, self.n, self.words = kind, n, words
         self.key = (kind, n, tuple(sorted(words) if kind == 'NEAR' else words))
 
+    def text(self):
+        """As --explain shows it."""
+        words, last = [], self.words[0][1]
+        for word, offset in self.words:
+            words += ['_'] if offset > last + 1 else []
+            words.append(word)
+            last = offset
+        if self.kind != '"':
+            return '%s/%d(%s)' % (self.kind, self.n, ' '.join(words))
+        return '"%s"' % ' '.join(words) + ('~%d' % self.n if self.n else '')
+
     def placed(self, places, at):
         """All ways to place the words from the len(at)-th on, those before being at `at`."""
         if len(at) == len(self.words):
@@ -273,6 +284,17 @@ class Query:
                 total += max(1, round(f32(f32(self.w[what] * tf) / f32(tf + K))))
         return total
 
+    def explained(self, d):
+        """Of the phrases: text, df, tf, impact."""
+        K = f32(self.c0 + f32(self.c1 * d.length))
+        out = []
+        for what, (leaf, _) in self.scored.items():
+            if what in self.w and not isinstance(leaf, str):
+                tf = self.tf(leaf, d)
+                out.append((leaf.text(), sum(self.tf(leaf, x) > 0 for x in self.c.documents), tf,
+                            max(1, round(f32(f32(self.w[what] * tf) / f32(tf + K)))) if tf else 0))
+        return sorted(out)
+
     def answer(self, selects, op):
         found = []
         for i, d in enumerate(self.c.documents):
@@ -292,17 +314,22 @@ class Query:
 
 def ask(program, engine, r, c, n):
     op, k, least = r.choice(['or', 'or', 'and', 'and-or']), r.choice([1, 3, 10, 1000]), r.randint(1999, 2008)
-    command = [program, 'query', '-q', '--engine=' + engine, '-f', 'jsonl', '--syntax=boolean', c.path, '--op=' + op,
-               '-k', str(k)]
+    plain = r.random() < .2
+    command = [program, 'query', '-q', '--engine=' + engine, '-f', 'jsonl', '--op=' + op, '-k', str(k), c.path]
+    command += [] if plain else ['--syntax=boolean']
     filtered = r.random() < .3
     if filtered:
         command += ['--filter=year:>%d' % least]
     if r.random() < .1:
         command += ['--prune=off']
+    explain = k <= 3 and r.random() < .5
+    command += ['--explain'] if explain else []
     nodes = []
     for _ in range(n):
-        if op == 'and-or':
+        if plain or op == 'and-or':
             leaves = [random_leaf(r, c.documents or [Document(r, 0, 9)]) for _ in range(r.randint(1, 3))]
+            if plain:
+                leaves = [(leaf, text) for leaf, text in leaves if '/' not in text] or [('a', 'a')]
             node = ('clauses', [('', ('leaf', leaf, 1)) for leaf, _ in leaves], 1)
             nodes.append((node, ' '.join(text for _, text in leaves)))
         else:
@@ -314,6 +341,12 @@ def ask(program, engine, r, c, n):
         want = q.answers(lambda d: not filtered or d.year > least, k)
         shown = [(float('%.11g' % math.ldexp(-s, -q.exponent)), i) for s, _, i in want[:k]]
         got = [(h['score'], h['id']) for h in answer['hits']]
+        for (_, i, name), hit in zip(want, answer['hits'] if explain and op != 'and-or' else []):
+            told = sorted((t['term'], t['df'], t['tf'], t['impact'])
+                          for t in hit['explain']['terms'] if ' ' in t['term'])
+            if told != q.explained(c.documents[i]) or hit['id'] != name:
+                sys.exit('%s\n%s\n%r is told,\n%r is right' %
+                         (' '.join(command), text, told, q.explained(c.documents[i])))
         if got != shown or answer['matches'] != len(want):
             sys.exit('%s\n%s\nmatches %d, %d are right\n%r is shown,\n%r is right' %
                      (' '.join(command), text, answer['matches'], len(want), got, shown))

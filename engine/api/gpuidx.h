@@ -782,6 +782,12 @@ typedef struct gx_query_expansion {
     gx_expansion_scoring scoring;
 } gx_query_expansion;
 
+/* What quotes mean in GX_QUERY_TEXT, of an index with positions. */
+typedef enum gx_quotes {
+    GX_QUOTES_PHRASE, /* "new york" and "new york"~3 are phrases, as in GX_QUERY_BOOLEAN */
+    GX_QUOTES_WORDS   /* nothing */
+} gx_quotes;
+
 typedef struct gx_query_options {
     size_t size;
     gx_op op;
@@ -827,6 +833,7 @@ typedef struct gx_query_options {
      * which it knows by the greatest value of the attribute. approximate and block_budget are refused beside it. */
     gx_prior prior;
     gx_query_expansion expansion; /* of GX_QUERY_BOOLEAN */
+    gx_quotes quotes;
 } gx_query_options;
 #define GX_QUERY_OPTIONS                                                                                               \
     {                                                                                                                  \
@@ -834,7 +841,8 @@ typedef struct gx_query_options {
             NULL, 0, 0, {"", GX_PRIOR_LOG, 0, 1},                                                                      \
         {                                                                                                              \
             50, 0, GX_EXPANSION_EACH                                                                                   \
-        }                                                                                                              \
+        },                                                                                                             \
+            GX_QUOTES_PHRASE                                                                                           \
     }
 GX_API void gx_query_options_init(gx_query_options *o, size_t size);
 

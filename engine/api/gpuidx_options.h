@@ -17,6 +17,7 @@ extern "C" {
 #define GX_PRESET_WORDS "bm25|bm25:lucene|bm25:pisa|bm25:atire|bm25:robertson|bm25:lucene-lossy|impact"
 #define GX_ALGORITHM_WORDS "auto|pmf|taat|block-max"
 #define GX_SYNTAX_WORDS "plain|boolean"
+#define GX_QUOTES_WORDS_LIST "phrase|words"
 
 /* What the options of a search set. */
 typedef struct gx_search_setup {

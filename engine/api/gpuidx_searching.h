@@ -100,10 +100,10 @@ typedef enum gx_facet_grouping {
     GX_FACET_YEARS,  /* of a date, in UTC */
     GX_FACET_MONTHS,
     GX_FACET_DAYS,
-    GX_FACET_BINS,  /* of int, float and date: `bins` ranges of the same width, from the least value that a match
+    GX_FACET_BINS,      /* of int, float and date: `bins` ranges of the same width, from the least value that a match
                      * has to the greatest; fewer where there are fewer whole numbers between them */
-    GX_FACET_WIDTH, /* of int and float: ranges of this width, one of which begins at 0; those that have a match */
-    GX_FACET_STORED, /* of int, float and date: the bins of the bitmap columns; of an index of one file that has
+    GX_FACET_WIDTH,     /* of int and float: ranges of this width, one of which begins at 0; those that have a match */
+    GX_FACET_STORED,    /* of int, float and date: the bins of the bitmap columns; of an index of one file that has
                       * them */
     GX_FACET_QUANTILES, /* of int, float and date: `bins` ranges that have about as many of the matches' values each.
                          * Of n values in order, range i begins at value number ceil(i n / bins), from 0; ranges that
@@ -124,8 +124,8 @@ typedef struct gx_facet {
     uint32_t n; /* most groups that are returned, the first of the order; 0: all */
     gx_facet_grouping grouping;
     gx_facet_order order;
-    uint32_t bins; /* of GX_FACET_BINS and GX_FACET_QUANTILES: 1 to GX_MAX_BINS */
-    double width;  /* of GX_FACET_WIDTH: above 0; of int a whole number */
+    uint32_t bins;             /* of GX_FACET_BINS and GX_FACET_QUANTILES: 1 to GX_MAX_BINS */
+    double width;              /* of GX_FACET_WIDTH: above 0; of int a whole number */
     const struct gx_sum *sums; /* [n_sums], of each group's matches (gpuidx_sums.h); those of the first size, or NULL */
     uint32_t n_sums;
     const struct gx_facet *inner; /* counts the matches of each group; it has no sums and no inner. NULL: none */
@@ -161,10 +161,10 @@ typedef struct gx_facet_answer {
     const char *name; /* [name_len] bytes */
     size_t name_len;
     gx_attribute_type type;
-    uint64_t n_present, n_missing; /* matches that have a value; that have none */
-    uint64_t n_groups;             /* all that have a match, and bins without one */
-    uint32_t n;                    /* groups that are returned */
-    const gx_facet_group *groups;  /* [n] */
+    uint64_t n_present, n_missing;       /* matches that have a value; that have none */
+    uint64_t n_groups;                   /* all that have a match, and bins without one */
+    uint32_t n;                          /* groups that are returned */
+    const gx_facet_group *groups;        /* [n] */
     uint32_t n_sums;                     /* of each group: gx_facet_figures */
     const struct gx_figures *figures;    /* [n * n_sums] */
     const struct gx_facet_answer *inner; /* [n], or NULL: gx_facet_inner */
@@ -283,12 +283,12 @@ GX_API gx_status gx_highlighter_snippet(gx_highlighter *h, const char *text, siz
 /* The caller's thread reads the numbers from the lists with code that no engine uses. The score is
  * that of gx_search to the bit. */
 typedef struct gx_explain_term {
-    const char *term; /* the index's bytes */
+    const char *term; /* the index's bytes; of a phrase its text, as in "new york"~2 */
     size_t term_len;
-    uint64_t df;
+    uint64_t df;     /* of a phrase: documents that match it */
     double qtf;      /* how often the query contains the term, or the weight that the query gives it */
     uint32_t tf;     /* 0: the document lacks the term */
-    double idf;      /* as the preset has it, without qtf; 1 where it has none */
+    double idf;      /* as the preset has it, without qtf; 1 where it has none; of a phrase the sum of its words' */
     double unit;     /* of the list's impacts (gx_index_stats.impact_unit); 1 where the index holds tfs */
     double weight;   /* idf, times k1 + 1 where the preset has it, times qtf, times unit */
     uint32_t impact; /* fixed point; 0 if tf is 0 */

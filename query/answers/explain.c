@@ -27,11 +27,10 @@ static uint32_t find_tf(const gx_list *list, uint32_t docid)
     return 0;
 }
 
-/* x has the term, df, qtf, tf and unit. */
+/* x has the term, df, qtf, tf, idf and unit. */
 static void explain_term(gx_explain_term *x, float w, gx_scorer scorer, const gx_explanation *e,
                          const gx_preset_info *preset)
 {
-    x->idf = preset->idf((double)e->n_docs, (double)x->df);
     x->weight = x->idf * (preset->times_k1 ? e->k1 + 1 : 1) * x->qtf * x->unit;
     if (x->tf)
         x->impact = gx_bm25_impact(w, x->tf, gx_bm25_K(scorer, e->dl));
@@ -132,6 +131,12 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *gi
     else if (!ix->parts)
         st = gx_plan_query(&plan, &match, ix, &query, &opt, err);
     gx_boolean_close(match);
+    if (st == GX_OK && plan.n_phrases && !ix->parts) {
+        st = gx_query_plan_any(&whole, &match, ix, &stats, &query, &opt, err);
+        gx_boolean_close(match);
+        if (st != GX_OK)
+            gx_plan_free(&plan);
+    }
     if (st != GX_OK)
         return st;
 
@@ -152,14 +157,30 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *gi
     };
     e.counted_dl = plan.norm.lossy ? gx_lossy_length(e.dl) : e.dl;
     e.K = e.linear ? 0 : gx_bm25_K(plan.norm, e.dl);
-    e.terms = malloc((e.n_terms + 1) * sizeof *e.terms);
+    const uint32_t n_words = e.n_terms, n_phrases = whole.phrases ? whole.phrases->n : 0;
+    size_t n_bytes = 0;
+    for (uint32_t i = 0; i < n_phrases; ++i)
+        n_bytes += gx_phrase_text_bytes(&whole.phrases->phrases[i]);
+    e.n_terms += n_phrases;
+    e.terms = malloc((e.n_terms + 1) * sizeof *e.terms + n_bytes);
     if (!e.terms)
         st = gx_fail(err, GX_ENOMEM, "no memory to explain %u terms", e.n_terms);
-    for (uint32_t i = 0; st == GX_OK && i < e.n_terms; ++i) {
+    for (uint32_t i = 0; st == GX_OK && i < n_words; ++i) {
         e.terms[i] = ix->parts ? term_of_collection(ix, &whole.terms[i], docid)
                                : term_of_index(ix, &plan.terms[i], (uint32_t)docid);
+        e.terms[i].idf = preset->idf((double)e.n_docs, (double)e.terms[i].df);
         explain_term(&e.terms[i], ix->parts ? whole.terms[i].w : plan.terms[i].w, plan.norm, &e, preset);
         e.sum += e.terms[i].impact;
+    }
+    char *text = e.terms ? (char *)(e.terms + e.n_terms + 1) : NULL;
+    for (uint32_t i = 0; st == GX_OK && i < n_phrases; ++i) {
+        gx_explain_term *x = &e.terms[n_words + i];
+        *x = (gx_explain_term){.term = text};
+        x->term_len = gx_phrase_text_write(&whole.phrases->phrases[i], text);
+        text += x->term_len;
+        st = gx_explain_phrase(x, whole.phrases, i, ix, docid, err);
+        explain_term(x, whole.phrases->phrases[i].w, plan.norm, &e, preset);
+        e.sum += x->impact;
     }
     if (st == GX_OK && gx_view_of(ix))
         st = explain_fields(&e, ix, &plan, &whole, err);

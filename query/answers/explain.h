@@ -9,6 +9,16 @@
 
 #include "engine/api/gpuidx_advanced.h" /* gx_explain */
 #include "index/index.h"
-#include "query/plan/plan.h"
+#include "query/plan/phrases.h"
+
+/* A phrase as text, in the syntax of queries, of its terms; _ stands for words that analysis leaves out. Returns the
+ * text's length; it is at most bytes long. */
+size_t gx_phrase_text_bytes(const gx_query_phrase *p);
+size_t gx_phrase_text_write(const gx_query_phrase *p, char *text);
+
+/* The df, tf, qtf, idf and unit of a phrase: df is the number of documents that match it, and idf the sum of its
+ * words'. GX_ENOMEM, GX_ECORRUPT. */
+gx_status gx_explain_phrase(gx_explain_term *x, const struct gx_query_phrases *all, uint32_t number, const gx_index *ix,
+                            uint64_t docid, gx_error *err);
 
 #endif

@@ -143,14 +143,15 @@ gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *
         *matches = NULL;
         return gx_plan_query(out, &none, ix->parts->parts[0].ix, q, opt, err);
     }
-    if (e->n == 1 && !e->shard && q->kind == GX_QUERY_TEXT && !(opt->approximate > 0)) {
+    const bool text = q->kind == GX_QUERY_TEXT && !gx_has_phrases(whole, q, opt);
+    if (e->n == 1 && !e->shard && text && !(opt->approximate > 0)) {
         *matches = NULL;
         const gx_status of_text = gx_plan_make_live(out, ix, q->text, q->len, opt, err);
         if (of_text == GX_OK)
             out->coarse_bounds = true;
         return of_text;
     }
-    if (q->kind == GX_QUERY_TEXT) {
+    if (text) {
         bool few;
         *matches = NULL;
         const gx_status of_text = plan_few_terms(out, &few, ix, q, opt, err);

@@ -2,6 +2,14 @@
 
 #include "codecs/words/simd.h"
 
+static uint64_t sum_portable(const uint32_t *values, uint32_t n)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        sum += values[i];
+    return sum;
+}
+
 static uint32_t intersect_portable(const uint32_t *docids, uint32_t n, const uint32_t *block, uint32_t *from,
                                    uint32_t *at)
 {
@@ -62,6 +70,19 @@ static uint32_t intersect_avx512(const uint32_t *docids, uint32_t n, const uint3
     }
     return found;
 }
+
+static uint64_t sum_avx512(const uint32_t *values, uint32_t n)
+{
+    __m512i sum = _mm512_setzero_si512();
+    uint32_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        sum = _mm512_add_epi64(sum,
+                               _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)(const void *)(values + i))));
+    uint64_t rest = 0;
+    for (; i < n; ++i)
+        rest += values[i];
+    return rest + (uint64_t)_mm512_reduce_add_epi64(sum);
+}
 #pragma GCC pop_options
 #endif
 
@@ -77,10 +98,11 @@ gx_intersect_fn *gx_intersect_best(void)
     return intersect_portable;
 }
 
-uint64_t gx_sum_tfs(const uint32_t *values, uint32_t n)
+gx_sum_fn *gx_sum_best(void)
 {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < n; ++i)
-        sum += values[i];
-    return sum;
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (gx_intersect_best() == intersect_avx512)
+        return sum_avx512;
+#endif
+    return sum_portable;
 }

@@ -16,6 +16,7 @@ typedef uint32_t gx_intersect_fn(const uint32_t *docids, uint32_t n, const uint3
 gx_intersect_fn *gx_intersect_best(void);
 
 /* The sum of values[n]. */
-uint64_t gx_sum_tfs(const uint32_t *values, uint32_t n);
+typedef uint64_t gx_sum_fn(const uint32_t *values, uint32_t n);
+gx_sum_fn *gx_sum_best(void);
 
 #endif

@@ -8,6 +8,13 @@ static inline uint32_t adjusted(const gx_word_places *w, uint32_t i, uint32_t gr
 
 /* ---- in a row ---- */
 
+uint32_t gx_phrase_starts(uint32_t *starts, const gx_word_places *w, uint32_t greatest)
+{
+    for (uint32_t i = 0; i < w->n; ++i)
+        starts[i] = adjusted(w, i, greatest);
+    return w->n;
+}
+
 static uint32_t shortest(const gx_word_places *words, uint32_t n)
 {
     uint32_t best = 0;
@@ -16,8 +23,7 @@ static uint32_t shortest(const gx_word_places *words, uint32_t n)
     return best;
 }
 
-/* Of starts[n], rising, keep those where the word stands. */
-static uint32_t keep_starts(uint32_t *starts, uint32_t n, const gx_word_places *w, uint32_t greatest)
+uint32_t gx_phrase_keep_starts(uint32_t *starts, uint32_t n, const gx_word_places *w, uint32_t greatest)
 {
     uint32_t kept = 0, j = 0;
     for (uint32_t i = 0; i < n; ++i) {
@@ -34,12 +40,10 @@ static uint32_t keep_starts(uint32_t *starts, uint32_t n, const gx_word_places *
 static uint32_t count_in_a_row(const gx_phrase *p, const gx_word_places *words, uint32_t *starts)
 {
     const uint32_t greatest = words[p->n - 1].offset, first = shortest(words, p->n);
-    uint32_t n = words[first].n;
-    for (uint32_t i = 0; i < n; ++i)
-        starts[i] = adjusted(&words[first], i, greatest);
+    uint32_t n = gx_phrase_starts(starts, &words[first], greatest);
     for (uint32_t w = 0; w < p->n && n; ++w) {
         if (w != first)
-            n = keep_starts(starts, n, &words[w], greatest);
+            n = gx_phrase_keep_starts(starts, n, &words[w], greatest);
     }
     return n;
 }

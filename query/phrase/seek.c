@@ -13,6 +13,7 @@
 #define N_TFS 16u          /* tfs for which limits of lengths are kept */
 #define CANCEL_EVERY 64u   /* batches between two calls of cancel */
 #define SLACK (1 + 1e-6)   /* more than the roundings of an impact */
+#define FEW_WORDS 16u      /* of a phrase whose words are taken by their tfs */
 #define FEW_OF_MASK 4u     /* a mask with so many times fewer documents than the shortest list drives the search */
 #define LOSSY_LENGTH 1.125 /* a length is at most this many times what gx_lossy_length keeps */
 
@@ -20,6 +21,7 @@
 typedef struct cursor {
     gx_list list;
     uint32_t id;
+    uint32_t shift;                 /* a block has 2^shift postings; 0: another number */
     uint64_t first_block;           /* among all of the index */
     uint32_t block;                 /* the last one that begins at or before the last candidate */
     uint32_t docid_block, tf_block; /* whose docids and tfs are decoded; NONE: of none */
@@ -60,6 +62,8 @@ typedef struct seeking {
     size_t max_scratch;
     uint32_t *own_docids; /* of a mask that drives the search */
     gx_intersect_fn *intersect;
+    gx_sum_fn *sum;
+    bool titles; /* some title has positions */
     limits limits;
 } seeking;
 
@@ -120,6 +124,7 @@ static void open_cursor(cursor *c, const gx_index *ix, uint32_t list)
 {
     c->list = gx_index_list(ix, list);
     c->id = list;
+    c->shift = c->list.block_len & (c->list.block_len - 1) ? 0 : (uint32_t)__builtin_ctz(c->list.block_len);
     c->first_block = ix->lists[list].first_block;
     c->block = 0;
     c->docid_block = c->tf_block = c->position_doc = NONE;
@@ -288,16 +293,22 @@ static void decode_tfs(cursor *c, uint32_t block)
     c->sum = c->total = 0;
 }
 
-static uint32_t tf_at(cursor *c, uint32_t posting)
+static inline uint32_t block_of(const cursor *c, uint32_t posting)
 {
-    decode_tfs(c, posting / c->list.block_len);
-    return c->tfs[posting % c->list.block_len];
+    return c->shift ? posting >> c->shift : posting / c->list.block_len;
+}
+
+static inline uint32_t tf_at(cursor *c, uint32_t posting)
+{
+    const uint32_t block = block_of(c, posting);
+    decode_tfs(c, block);
+    return c->tfs[posting - block * c->list.block_len];
 }
 
 /* The posting's positions in c->positions, with the gap behind the title. false: memory, or they are damaged. */
 static bool decode_positions(seeking *k, cursor *c, uint32_t posting, uint32_t doc)
 {
-    const uint32_t block = posting / c->list.block_len, i = posting % c->list.block_len;
+    const uint32_t block = block_of(c, posting), i = posting - block * c->list.block_len;
     const gx_block_positions b = gx_index_block_positions(k->s->ix, c->first_block + block);
     const uint32_t tf = tf_at(c, posting);
     uint64_t at = UINT64_MAX;
@@ -305,10 +316,10 @@ static bool decode_positions(seeking *k, cursor *c, uint32_t posting, uint32_t d
         return true;
     if (i < c->sum_at)
         c->sum = c->sum_at = 0;
-    c->sum += gx_sum_tfs(c->tfs + c->sum_at, i - c->sum_at);
+    c->sum += k->sum(c->tfs + c->sum_at, i - c->sum_at);
     c->sum_at = i;
     if (!c->total)
-        c->total = gx_sum_tfs(c->tfs, gx_list_block_n(&c->list, block));
+        c->total = k->sum(c->tfs, gx_list_block_n(&c->list, block));
     if (c->total <= (uint64_t)b.n_words * 32) {
         if (!gx_reserve(&c->positions, &c->max_positions, tf, sizeof *c->positions)) {
             fail(k, GX_ENOMEM, "no memory for the positions of a word");
@@ -316,7 +327,7 @@ static bool decode_positions(seeking *k, cursor *c, uint32_t posting, uint32_t d
         }
         at = gx_positions_decode(b, c->total, c->sum, tf, c->positions) ? 0 : UINT64_MAX;
     }
-    const uint32_t title = gx_index_title_positions(k->s->ix, doc);
+    const uint32_t title = k->titles ? gx_index_title_positions(k->s->ix, doc) : 0;
     for (uint32_t j = 0; j < tf && at <= GX_MAX_POSITION; ++j) {
         at += c->positions[j];
         c->positions[j] = (uint32_t)at + (at >= title && title ? GX_TITLE_GAP : 0);
@@ -350,7 +361,11 @@ static void keep_candidates(seeking *k, uint32_t n, uint32_t n_lists)
 static void keep_allowed(seeking *k, uint32_t n_lists)
 {
     const gx_seek *s = k->s;
-    uint32_t kept = 0;
+    uint32_t kept = 0, most = 0;
+    for (uint32_t i = 0; i < k->n; ++i)
+        most = k->doc[i] > most ? k->doc[i] : most;
+    if (!s->mask && !s->allowed && most < s->ix->n_docs)
+        return;
     for (uint32_t i = 0; i < k->n; ++i) {
         const uint32_t doc = k->doc[i];
         k->from[kept] = i;
@@ -420,11 +435,42 @@ static void keep_filtered(seeking *k)
 
 /* ---- documents ---- */
 
+/* As match, of words in a row: the positions of the word with the fewest are starts, of which the next words leave
+ * fewer; mostly the second one leaves none. */
+static bool match_in_a_row(seeking *k, const gx_phrase *p, const uint32_t *place, uint32_t i, uint32_t *tf)
+{
+    const size_t batch = (size_t)k->batch + GX_BLOCK_PAD;
+    const uint32_t greatest = p->words[p->n - 1].offset;
+    uint32_t n = 0;
+    for (uint32_t w = 0; w < p->n; ++w) /* by rising tf; the words are few */
+        k->word_tfs[w] = tf_at(&k->cursors[place[w]], k->at[place[w] * batch + i]);
+    for (uint32_t turn = 0; turn < p->n && (turn == 0 || n); ++turn) {
+        uint32_t w = 0;
+        for (uint32_t x = 1; x < p->n; ++x)
+            w = k->word_tfs[x] < k->word_tfs[w] ? x : w;
+        k->word_tfs[w] = UINT32_MAX;
+        cursor *c = &k->cursors[place[w]];
+        if (!decode_positions(k, c, k->at[place[w] * batch + i], k->doc[i]))
+            return false;
+        if (turn == 0 && !gx_reserve(&k->scratch, &k->max_scratch, c->n_positions + 1ull, sizeof *k->scratch)) {
+            fail(k, GX_ENOMEM, "no memory for the matches of a phrase");
+            return false;
+        }
+        const gx_word_places places = {c->positions, c->n_positions, p->words[w].offset, c->id};
+        n = turn == 0 ? gx_phrase_starts(k->scratch, &places, greatest)
+                      : gx_phrase_keep_starts(k->scratch, n, &places, greatest);
+    }
+    *tf = n;
+    return true;
+}
+
 /* The tf of a phrase in candidate i; places: those of the phrase's words. false: failed. */
 static bool match(seeking *k, const gx_phrase *p, const uint32_t *place, uint32_t i, uint32_t *tf)
 {
     const size_t batch = (size_t)k->batch + GX_BLOCK_PAD;
     size_t most = 0;
+    if (p->kind == GX_PHRASE_WORDS && p->slop == 0 && p->n <= FEW_WORDS)
+        return match_in_a_row(k, p, place, i, tf);
     for (uint32_t w = 0; w < p->n; ++w) {
         cursor *c = &k->cursors[place[w]];
         if (!decode_positions(k, c, k->at[place[w] * batch + i], k->doc[i]))
@@ -552,7 +598,11 @@ static uint32_t *docids_of(const gx_mask *m, uint32_t n_docs, uint32_t *n)
 
 gx_status gx_seek_run(const gx_seek *s, gx_error *err)
 {
-    seeking k = {.s = s, .err = err, .intersect = gx_intersect_best()};
+    seeking k = {.s = s,
+                 .err = err,
+                 .intersect = gx_intersect_best(),
+                 .sum = gx_sum_best(),
+                 .titles = s->ix->title_positions != NULL};
     for (uint32_t i = 0; i < s->n_phrases; ++i)
         if (!gx_phrase_is_known(&s->phrases[i].phrase))
             return GX_OK;

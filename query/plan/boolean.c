@@ -9,7 +9,9 @@
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
 #include "index/positions.h"
+#include "query/plan/field_view.h"
 #include "query/plan/phrases.h"
+#include "query/syntax/signs.h"
 
 #define NONE UINT32_MAX
 #define MAX_LEAVES GX_PARSE_MAX_NODES /* terms of a query, repetitions included */
@@ -19,6 +21,7 @@ typedef struct reading {
     const gx_query_tree *tree;
     gx_status st;
     gx_error *err;
+    bool plain; /* of plain text: stop words alone are no fault */
     /* of the word under way */
     const gx_node *word;
     float weight;
@@ -186,6 +189,11 @@ static uint32_t read_phrase(reading *r, const gx_node *n, float weight, bool neg
     r->word = n;
     r->weight = weight;
     r->negated = negated;
+    if (gx_view_of(b->ix)) {
+        r->st =
+            gx_fail(r->err, GX_EUSAGE, "column %u: phrases are not weighed by fields; leave out --fields", n->column);
+        return NONE;
+    }
     if (!gx_index_has_positions(b->ix)) {
         r->st =
             gx_fail(r->err, GX_EUSAGE,
@@ -208,10 +216,10 @@ static uint32_t read_phrase(reading *r, const gx_node *n, float weight, bool neg
     const gx_status st = gx_analyze_query(b->ix->analyzer, r->tree->words + n->word, n->len, take_phrase_word, r);
     if (st != GX_OK && r->st == GX_OK)
         r->st = gx_fail(r->err, st, "cannot analyse a phrase of %zu bytes: %s", n->len, gx_status_name(st));
-    if (r->st == GX_OK && p->n == 0)
+    if (r->st == GX_OK && p->n == 0 && !r->plain)
         r->st = gx_fail(r->err, GX_EUSAGE, "column %u: no word of this phrase can be searched: all are stop words",
                         n->column);
-    if (r->st != GX_OK || !count_offsets(r, p))
+    if (r->st != GX_OK || p->n == 0 || !count_offsets(r, p))
         return NONE;
     if (p->n == 1)
         return take_only_word(r);
@@ -602,6 +610,85 @@ gx_status gx_boolean_open(gx_boolean **out, const gx_index *ix, const gx_index *
     return st;
 }
 
+static void read_plain_words(reading *r, const gx_node *n, size_t begin, size_t end)
+{
+    gx_node words = *n;
+    words.word = begin;
+    words.len = end - begin;
+    r->word = &words;
+    const gx_status st = begin < end && r->st == GX_OK
+                             ? gx_analyze_query(r->b->ix->analyzer, r->tree->words + begin, end - begin, take_term, r)
+                             : GX_OK;
+    if (st != GX_OK && r->st == GX_OK)
+        r->st = gx_fail(r->err, st, "cannot analyse a query of %zu bytes: %s", end - begin, gx_status_name(st));
+}
+
+static uint32_t column_of(const char *text, size_t at)
+{
+    uint32_t column = 1;
+    for (size_t i = 0; i < at; ++i)
+        column += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return column;
+}
+
+/* Words and phrases into the root's group. */
+static void read_plain(reading *r, const char *text, size_t len)
+{
+    gx_node n = {.window = '"'};
+    size_t at = 0, begin = 0, end, behind;
+    for (; r->st == GX_OK && gx_plain_quotes(text, len, &begin, &end, &behind, &n.slop); at = begin = behind) {
+        n.column = column_of(text, begin);
+        read_plain_words(r, &n, at, begin - 1);
+        if (n.slop > GX_MAX_SLOP) {
+            r->st = gx_fail(r->err, GX_EUSAGE, "column %u: a whole number from 0 to %u is expected after ~",
+                            column_of(text, end + 2), GX_MAX_SLOP);
+            return;
+        }
+        n.word = begin;
+        n.len = end - begin;
+        const uint32_t root = r->group, phrase = read_phrase(r, &n, 1, false);
+        r->group = root;
+        add_child(r, root, phrase);
+    }
+    read_plain_words(r, &n, at, len);
+}
+
+gx_status gx_boolean_open_text(gx_boolean **out, const gx_index *ix, const char *text, size_t len, gx_op op,
+                               gx_error *err)
+{
+    gx_boolean *b = calloc(1, sizeof *b);
+    *out = NULL;
+    if (b)
+        b->tree.words = malloc(len + 1);
+    if (!b || !b->tree.words) {
+        gx_boolean_close(b);
+        return gx_fail(err, GX_ENOMEM, "no memory for a query of %zu bytes", len);
+    }
+    memcpy(b->tree.words, text, len);
+    b->ix = ix;
+    b->op = op;
+    b->required = NONE;
+    reading r = {.b = b, .tree = &b->tree, .err = err, .plain = true, .weight = 1};
+    r.group = add_match(&r, op == GX_OP_AND ? GX_MATCH_AND : GX_MATCH_OR, 0);
+    read_plain(&r, text, len);
+    b->root = close_group(&r, r.group);
+    b->flat = true;
+    if (r.st == GX_OK)
+        *out = b;
+    else
+        gx_boolean_close(b);
+    return r.st;
+}
+
+bool gx_has_phrases(const gx_index *ix, const gx_query *q, const gx_query_options *opt)
+{
+    size_t begin = 0, end, behind;
+    uint32_t slop;
+    return q->kind == GX_QUERY_TEXT && opt->quotes == GX_QUOTES_PHRASE && q->len && memchr(q->text, '"', q->len) &&
+           gx_index_has_positions(ix) && !gx_view_of(ix) && !gx_preset_get(opt->preset)->linear &&
+           gx_plain_quotes(q->text, q->len, &begin, &end, &behind, &slop);
+}
+
 void gx_boolean_close(gx_boolean *b)
 {
     if (!b)
@@ -685,11 +772,13 @@ static gx_status plan_scored(gx_query_plan *out, const gx_boolean *b, const gx_c
     return st;
 }
 
-/* A query of kind GX_QUERY_BOOLEAN or GX_QUERY_ALL. */
+/* A query of kind GX_QUERY_BOOLEAN or GX_QUERY_ALL, or a text with phrases. */
 static gx_status open_query(gx_boolean **out, const gx_index *ix, const gx_query *q, const gx_query_options *opt,
                             gx_error *err)
 {
     const bool all = q->kind == GX_QUERY_ALL;
+    if (q->kind == GX_QUERY_TEXT)
+        return gx_boolean_open_text(out, ix, q->text, q->len, opt->op, err);
     return gx_boolean_open(out, ix, ix, all ? "*" : q->text, all ? 1 : q->len, opt, NULL, err);
 }
 
@@ -699,11 +788,12 @@ gx_status gx_query_plan_any(gx_query_plan *out, gx_boolean **boolean, const gx_i
 {
     gx_boolean *b;
     *boolean = NULL;
-    if (q->kind == GX_QUERY_TEXT)
+    const bool phrases = gx_has_phrases(ix, q, opt);
+    if (q->kind == GX_QUERY_TEXT && !phrases)
         return gx_query_plan_text(out, ix, q->text, q->len, stats, opt, err);
     if (q->kind == GX_QUERY_TERMS)
         return gx_query_plan_make(out, q->terms, q->n_terms, stats, opt, err);
-    if (q->kind != GX_QUERY_BOOLEAN && q->kind != GX_QUERY_ALL)
+    if (q->kind != GX_QUERY_BOOLEAN && q->kind != GX_QUERY_ALL && !phrases)
         return gx_fail(err, GX_EUSAGE, "queries of kind %d do not exist", (int)q->kind);
     gx_status st = open_query(&b, ix, q, opt, err);
     if (st != GX_OK)
@@ -745,7 +835,8 @@ gx_status gx_plan_query(gx_plan *out, gx_boolean **matches, const gx_index *ix, 
     *matches = NULL;
     switch (q->kind) {
     case GX_QUERY_TEXT:
-        return gx_plan_make(out, ix, q->text, q->len, opt, err);
+        return gx_has_phrases(ix, q, opt) ? plan_boolean(out, matches, ix, q, opt, err)
+                                          : gx_plan_make(out, ix, q->text, q->len, opt, err);
     case GX_QUERY_TERMS:
         return plan_terms(out, ix, q->terms, q->n_terms, opt, err);
     case GX_QUERY_BOOLEAN:

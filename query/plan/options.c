@@ -24,6 +24,7 @@ typedef enum option_id {
     K,
     OP,
     SYNTAX,
+    QUOTES,
     SCORER,
     K1,
     B,
@@ -45,6 +46,8 @@ static const gx_search_option options[N_OPTIONS] = {
             "results"},
     [SYNTAX] = {"syntax", GX_OPTION_CHOICE, GX_SYNTAX_WORDS, 0, 0,
                 "how queries are read: every word is searched for, or +must -not (a OR b) term^2.5 year:2019"},
+    [QUOTES] = {"quotes", GX_OPTION_CHOICE, GX_QUOTES_WORDS_LIST, 0, 0,
+                "what quotes mean in plain queries, of an index with positions: a phrase, or nothing"},
     [SCORER] = {"scorer", GX_OPTION_CHOICE, GX_PRESET_WORDS, 0, 0, "the formula of the scores"},
     [K1] = {"k1", GX_OPTION_NUMBER, NULL, 0, 3.4e38, "BM25's k1 instead of the scorer's own"},
     [B] = {"b", GX_OPTION_NUMBER, NULL, 0, 1, "BM25's b instead of the scorer's own"},
@@ -179,6 +182,9 @@ static gx_status assign(gx_search_setup *s, option_id id, const value *v, gx_err
     case SYNTAX:
         s->kind = v->number == 0 ? GX_QUERY_TEXT : GX_QUERY_BOOLEAN;
         break;
+    case QUOTES:
+        o->quotes = (gx_quotes)v->number;
+        break;
     case SCORER:
         o->preset = (gx_preset)v->number;
         s->scorer_given = true;
@@ -310,6 +316,9 @@ void gx_search_setup_get(const gx_search_setup *s, const gx_search_option *optio
         break;
     case SYNTAX:
         put_word(text, GX_SYNTAX_WORDS, s->kind == GX_QUERY_BOOLEAN);
+        break;
+    case QUOTES:
+        put_word(text, GX_QUOTES_WORDS_LIST, (int)o->quotes);
         break;
     case SCORER:
         put_word(text, GX_PRESET_WORDS, (int)o->preset);

@@ -365,6 +365,8 @@ gx_status gx_query_options_check(const gx_query_options *opt, const gx_index *ix
         return gx_fail(err, GX_EUSAGE, "recursion is %u; it must be at most %u", opt->recursion, GX_MAX_RECURSION);
     if (!(opt->seconds >= 0))
         return gx_fail(err, GX_EUSAGE, "the time limit is %g s; it must be at least 0", opt->seconds);
+    if ((unsigned)opt->quotes > GX_QUOTES_WORDS)
+        return gx_fail(err, GX_EUSAGE, "quotes %d do not exist", (int)opt->quotes);
     if (opt->prior.weight != 0) /* gx_search has taken it */
         return gx_fail(err, GX_EUSAGE,
                        "a prior is for searches by score on one engine: not for pages, orders by attributes, services "

@@ -1,5 +1,6 @@
 #include "query/syntax/signs.h"
 
+#define MOST_SLOP 100000u /* no more is read */
 #define OR_QUOTES GX_OR_QUOTES
 
 typedef enum place { NOT_A_SIGN, AT_BEGIN, ANYWHERE, COLON } place;
@@ -241,6 +242,26 @@ bool gx_plain_operator(const char *text, size_t len, size_t *begin, size_t *end)
             continue;
         *begin = w.begin;
         *end = w.end;
+        return true;
+    }
+    return false;
+}
+
+bool gx_plain_quotes(const char *text, size_t len, size_t *begin, size_t *end, size_t *behind, uint32_t *slop)
+{
+    const char *quote;
+    for (size_t i = *begin; i < len && (quote = memchr(text + i, '"', len - i)); i = (size_t)(quote - text) + 1) {
+        span w;
+        if (!take_quotes(text, len, (size_t)(quote - text), &w))
+            continue;
+        size_t at = w.end;
+        uint32_t n = 0;
+        for (at += at < len && text[at] == '~'; at > w.end && at < len && is_digit(text[at]) && n < MOST_SLOP; ++at)
+            n = 10 * n + (uint32_t)(text[at] - '0');
+        *begin = w.begin + 1;
+        *end = w.end - 1;
+        *behind = at;
+        *slop = n;
         return true;
     }
     return false;

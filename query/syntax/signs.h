@@ -24,6 +24,11 @@ typedef struct gx_word_sign {
 /* Where the colon is that makes a condition of the word that begins here; 0: nowhere, or refused (s->st). */
 size_t gx_scan_signs(gx_scanner *s, gx_word_sign *sign);
 
+/* The first quoted span of plain text at or behind *begin: *begin and *end are those of what stands between the quotes,
+ * *behind is where the text goes on, behind the second quote and a ~n, which *slop tells; 0: there is none. A quote
+ * opens where a blank, a bracket or a sign is before it, and closes where no letter or digit follows. */
+bool gx_plain_quotes(const char *text, size_t len, size_t *begin, size_t *end, size_t *behind, uint32_t *slop);
+
 /* Whether the character at text[at, len) needs a backslash in a word, because it may be a sign. */
 bool gx_is_sign(const char *text, size_t at, size_t len);
 

@@ -345,7 +345,7 @@ void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent)
         }
         fprintf(out, ": df = %llu", (unsigned long long)t->df);
         if (!e->linear)
-            fprintf(out, ", idf = %.7g", t->idf);
+            fprintf(out, memchr(t->term, ' ', t->term_len) ? ", idf of its words = %.7g" : ", idf = %.7g", t->idf);
         if (e->times_k1)
             fprintf(out, ", times k1 + 1 = %.6g", e->k1 + 1);
         if (t->qtf != 1)

@@ -80,12 +80,21 @@ void cli_default_scorer(gx_query_options *o, const cli_args *a, const gx_index *
         o->preset = GX_IMPACT;
 }
 
-void cli_note_operators(const char *text, size_t len)
+void cli_note_operators(const char *text, size_t len, const gx_index *ix, const gx_query_options *o)
 {
     static bool told;
     size_t begin, end;
+    gx_index_stats stats = {.size = sizeof stats};
     if (told || !gx_plain_operator(text, len, &begin, &end))
         return;
+    gx_index_get_quick_stats(ix, &stats);
+    const bool quotes = stats.positions && o->quotes == GX_QUOTES_PHRASE;
+    while (quotes && text[begin] == '"') { /* a phrase */
+        text += end;
+        len -= end;
+        if (!gx_plain_operator(text, len, &begin, &end))
+            return;
+    }
     told = true;
     cli_note("%.*s is searched as plain words: " CLI_PLAIN_SIGNS, end - begin < 60 ? (int)(end - begin) : 60,
              text + begin);

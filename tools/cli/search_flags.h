@@ -103,6 +103,10 @@
     {"syntax", 0, CLI_CHOICE, CLI_SYNTAXES, "plain", \
      "how queries are read. `plain`: every word is searched for, and signs mean nothing; `boolean`: `+must` `-not` " \
      "`(a OR b)` `AND` `OR` `NOT` `term^2.5` `year:2019`, see `gpuidx help query`"}, \
+    {"quotes", 0, CLI_CHOICE, GX_QUOTES_WORDS_LIST, "phrase", \
+     "what double quotes mean in the plain syntax, of an index that `build --positions` has made. `phrase`: \"new " \
+     "york\" is found where the words stand in a row, \"new york\"~3 also where they are moved by up to 3 places; " \
+     "`words`: nothing, which is the default where logs are read"}, \
     {"only", 0, CLI_TEXT, "FILE", NULL, \
      "search only the documents whose ids `FILE` has, one on each line. Ids that the index does not have are passed " \
      "over, and a note says how many. Scores are those of a search of all documents"}, \
@@ -175,7 +179,7 @@ bool cli_is_exact(const gx_query_options *o);
 extern const gx_shard *cli_shard;
 
 /* Note, once a process, that signs in the text of a plain query mean nothing, if it has such. */
-void cli_note_operators(const char *text, size_t len);
+void cli_note_operators(const char *text, size_t len, const gx_index *ix, const gx_query_options *o);
 #define CLI_PLAIN_SIGNS \
     "quotes, + - * and ~ mean nothing in the plain syntax; --syntax=boolean knows +word, -word, word* and word~"
 

@@ -496,7 +496,7 @@ static int keep_matches(const cli_args *a, const gx_index *ix, uint64_t *words)
                             .len = strlen(text),
                             .filter_options = &ids};
     if (query.kind == GX_QUERY_TEXT)
-        cli_note_operators(text, strlen(text));
+        cli_note_operators(text, strlen(text), ix, &o);
     cpu.kind = GX_ENGINE_CPU;
     o.op = (gx_op)cli_choice(a, "op");
     o.op = o.op == GX_OP_AND_OR ? GX_OP_OR : o.op; /* its answer where all are asked for */

@@ -214,8 +214,9 @@ static const cli_flag flags[] = {
 static const cli_section sections[] = {
     {"Queries",
      "A query is plain text. It is made into terms as the documents were when the index was built; a term that is "
-     "said twice counts twice. At most 1,024 different terms are allowed. Signs mean nothing in it: a note says so, "
-     "once, where there is a quoted span, a + or - before a word, or a * or ~2 behind one. Of an index of learned "
+     "said twice counts twice. At most 1,024 different terms are allowed. Signs mean nothing in it, but for quotes "
+     "(`--quotes`): a note says so, once, where there is a quoted span, a + or - "
+     "before a word, or a * or ~2 behind one. Of an index of learned "
      "weights a query may be a JSON object of terms and weights, as in `{\"land\": 1.5}`.\n"
      "\n"
      "A query without words, as in `gpuidx query shop.gx '' --filter 'price:<20'`, finds all documents that the "
@@ -313,7 +314,8 @@ static const cli_section sections[] = {
      "different lengths. With `--op=and-or` the "
      "pages are those of AND where that has `k` results in all, else those of OR."},
     {"Phrases",
-     "An index of `gpuidx build --positions` finds words that stand near each other. In the boolean syntax:\n"
+     "An index of `gpuidx build --positions` finds words that stand near each other. In the boolean syntax, and "
+     "what has quotes in plain queries too:\n"
      "\n"
      "  \"new york city\"    the words in a row\n"
      "  \"new york\"~3       the words moved by at most 3 places: of the places where\n"

@@ -103,6 +103,8 @@ static gx_replay_options read_options(const cli_args *a)
         .say = on_say,
         .progress = on_progress,
     };
+    if (!cli_given(a, "quotes"))
+        o.query.quotes = GX_QUOTES_WORDS;
     if (o.threads == 0)
         o.threads = cores > 0 ? (uint32_t)cores : 1;
     gx_log_form_find(cli_text(a, "format"), &o.read.form);
@@ -118,7 +120,7 @@ static void tell_log(const replay_facts *f)
     const gx_log_counts *c = &f->r->log;
     if (c->header)
         cli_note("%s: its first line names the columns", f->a->argv[1]);
-    if (c->operators && f->opt->kind == GX_QUERY_TEXT)
+    if (c->operators && f->opt->kind == GX_QUERY_TEXT && f->opt->query.quotes == GX_QUOTES_WORDS)
         cli_note("%s: %s quer%s signs that look like operators: " CLI_PLAIN_SIGNS, f->a->argv[1],
                  show_count(c->operators), c->operators == 1 ? "y has" : "ies have");
     if (c->more_columns)

@@ -703,7 +703,7 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
         (code = keep_last(k, text, len)))
         return code;
     if (k->last_kind == GX_QUERY_TEXT)
-        cli_note_operators(text, len);
+        cli_note_operators(text, len, k->ix, &k->options);
     const gx_query asked = last_query(k);
     if (f.rich && gx_highlighter_open_options(&f.marks, k->ix, &asked, &k->options, &err))
         return refuse(k, &asked, qid, qid_len, &err);
