@@ -17,7 +17,15 @@ typedef struct plain {
     size_t last_len;
     uint64_t seed;
     uint32_t fail_at;
+    bool details;      /* that of the k-th occurrence is detail_of() */
+    uint32_t *counted; /* [n_terms] occurrences in the document that is being added */
 } plain;
+
+/* Near each other in most documents, and far in some. */
+static uint32_t detail_of(uint32_t term, uint32_t doc, uint32_t k)
+{
+    return (doc * 7 + term * 13) % 300 + k * (1 + (doc + term) % 9 * ((doc + term) % 50 ? 1 : 9999));
+}
 
 static uint32_t random_below(uint64_t *seed, uint32_t n)
 {
@@ -46,11 +54,15 @@ static gx_status compare_list(void *user, const gx_term_postings *l, gx_error *e
     memcpy(p->last, l->term, l->len);
     p->last_len = l->len;
     assert_null(l->positions);
+    assert_true(p->details == (l->gaps != NULL));
+    const uint32_t *gap = l->gaps;
     uint32_t n = 0;
     for (uint32_t d = 0; d < p->n_docs; ++d) {
         const uint32_t tf = p->tf[(size_t)d * p->n_terms + t];
         if (!tf)
             continue;
+        for (uint32_t k = 0; k < tf && gap; ++k, ++gap)
+            assert_int_equal(*gap, k ? detail_of(t, d, k) - detail_of(t, d, k - 1) - 1 : detail_of(t, d, 0));
         assert_true(n < l->df);
         if (l->docids[n] != d * 3 || l->tfs[n] != tf)
             fail_msg("seed %llu, term %u: posting %u is (%u, %u), not (%u, %u)", (unsigned long long)p->seed, t, n,
@@ -139,6 +151,21 @@ static void check_runs(const gx_postings_buffer *inv, uint64_t memory, uint32_t 
                     inv->runs[r].first_mark + inv->runs[r].n_marks <= inv->n_marks);
 }
 
+/* Add terms which[n] of a document, whose numbers are terms[n]. */
+static void add_terms(plain *p, gx_postings_buffer *inv, uint32_t doc, const uint32_t *terms, const uint32_t *which,
+                      uint32_t n)
+{
+    if (!p->details) {
+        assert_int_equal(gx_postings_buffer_add(inv, doc * 3, terms, n), GX_OK);
+        return;
+    }
+    uint32_t *const details = malloc((n + 1ull) * sizeof *details);
+    for (uint32_t i = 0; i < n; ++i)
+        details[i] = detail_of(which[i], doc, p->counted[which[i]]++);
+    assert_int_equal(gx_postings_buffer_add_details(inv, doc * 3, terms, details, n), GX_OK);
+    free(details);
+}
+
 /* Invert several documents by one of n_buffers and then by another, spill after every spill_every
  * documents (0: never), and compare. */
 static void invert_together(plain *p, uint32_t n_buffers, uint32_t spill_every, gx_status want)
@@ -147,25 +174,34 @@ static void invert_together(plain *p, uint32_t n_buffers, uint32_t spill_every, 
     gx_error err = {0};
     /* with little memory, few runs can be read at once: 2 to 128 */
     const uint64_t memory = spill_every ? 16384u << p->seed % 7 : 64u << 20;
-    for (uint32_t i = 0; i < n_buffers; ++i)
+    for (uint32_t i = 0; i < n_buffers; ++i) {
         assert_int_equal(gx_postings_buffer_open(&buffers[i], "/tmp", memory, n_buffers, &err), GX_OK);
-    uint32_t *terms = malloc(1u << 20), spills = 0, counted = 0;
+        if (p->details)
+            gx_postings_buffer_keep_details(buffers[i]);
+    }
+    uint32_t *terms = malloc(1u << 20), *which = malloc(1u << 20), spills = 0, counted = 0;
+    p->counted = malloc(p->n_terms * sizeof *p->counted);
     uint64_t shuffle = p->seed ^ 99;
     for (uint32_t d = 0; d < p->n_docs; ++d) {
         uint32_t n = 0;
         if (!inv || random_below(&shuffle, 5) == 0)
             inv = buffers[random_below(&shuffle, n_buffers)];
         for (uint32_t t = 0; t < p->n_terms; ++t)
-            for (uint32_t i = 0; i < p->tf[(size_t)d * p->n_terms + t]; ++i)
+            for (uint32_t i = 0; i < p->tf[(size_t)d * p->n_terms + t]; ++i) {
+                which[n] = t;
                 terms[n++] = gx_postings_buffer_term(inv, p->names[t], p->name_lens[t]);
+            }
         for (uint32_t i = 0; i < n; ++i) {
-            const uint32_t j = random_below(&shuffle, n), swap = terms[i];
+            const uint32_t j = random_below(&shuffle, n), swap = terms[i], other = which[i];
             terms[i] = terms[j];
             terms[j] = swap;
+            which[i] = which[j];
+            which[j] = other;
         }
         const uint32_t half = n / 2; /* a document may come in pieces */
-        assert_int_equal(gx_postings_buffer_add(inv, d * 3, terms, half), GX_OK);
-        assert_int_equal(gx_postings_buffer_add(inv, d * 3, terms + half, n - half), GX_OK);
+        memset(p->counted, 0, p->n_terms * sizeof *p->counted);
+        add_terms(p, inv, d, terms, which, half);
+        add_terms(p, inv, d, terms + half, which + half, n - half);
         if (spill_every && (d + 1) % spill_every == 0) {
             assert_int_equal(gx_postings_buffer_spill(inv, &err), GX_OK);
             ++spills;
@@ -193,6 +229,8 @@ static void invert_together(plain *p, uint32_t n_buffers, uint32_t spill_every, 
     if (want == GX_OK)
         merge_by_ranges(p, buffers, n_buffers, &shuffle);
     free(terms);
+    free(which);
+    free(p->counted);
     for (uint32_t i = 0; i < n_buffers; ++i)
         gx_postings_buffer_close(buffers[i]);
 }
@@ -247,6 +285,57 @@ static void several_inverters_together_give_what_one_gives(void **state)
         }
         free_plain(&p);
     }
+}
+
+static void details_come_with_their_occurrences(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 8; ++seed) {
+        plain p;
+        make_plain(&p, seed, 1 + (uint32_t)seed * 37, (uint32_t)seed * 60);
+        p.details = true;
+        invert(&p, 0, GX_OK);
+        invert(&p, 1 + (uint32_t)seed * 3, GX_OK);
+        invert(&p, (uint32_t)seed * 60, GX_OK);
+        for (uint32_t n = 2; n <= MAX_BUFFERS; n += 2) {
+            invert_together(&p, n, 0, GX_OK);
+            invert_together(&p, n, 3 + (uint32_t)seed * 5, GX_OK);
+        }
+        free_plain(&p);
+    }
+    plain p;
+    make_plain(&p, 3, 3, 4000); /* long lists */
+    p.details = true;
+    invert(&p, 13, GX_OK);
+    invert(&p, 0, GX_OK);
+    p.tf[3] = 250000; /* no run's buffer has room for the posting */
+    invert(&p, 1500, GX_OK);
+    free_plain(&p);
+}
+
+/* Of details that do not rise, each is at least the last one and 1. */
+static gx_status check_raised(void *user, const gx_term_postings *l, gx_error *err)
+{
+    (void)user, (void)err;
+    const uint32_t gaps[] = {7, 0, 0, 1, 5};
+    assert_int_equal(l->df, 2);
+    assert_int_equal(l->tfs[0], 4);
+    assert_memory_equal(l->gaps, gaps, sizeof gaps);
+    return GX_OK;
+}
+
+static void details_that_do_not_rise_are_raised(void **state)
+{
+    (void)state;
+    gx_postings_buffer *inv;
+    assert_int_equal(gx_postings_buffer_open(&inv, "/tmp", 1u << 20, 1, NULL), GX_OK);
+    gx_postings_buffer_keep_details(inv);
+    const uint32_t term = gx_postings_buffer_term(inv, "twice", 5), terms[] = {term, term, term, term};
+    const uint32_t details[] = {7, 7, 8, 11}, other[] = {5};
+    assert_int_equal(gx_postings_buffer_add_details(inv, 0, terms, details, 4), GX_OK);
+    assert_int_equal(gx_postings_buffer_add_details(inv, 9, terms, other, 1), GX_OK);
+    assert_int_equal(gx_postings_buffer_merge(&inv, 1, check_raised, NULL, NULL), GX_OK);
+    gx_postings_buffer_close(inv);
 }
 
 static void spilling_gives_memory_back(void **state)
@@ -394,6 +483,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gives_back_what_came_in),
         cmocka_unit_test(spilling_changes_nothing),
+        cmocka_unit_test(details_come_with_their_occurrences),
+        cmocka_unit_test(details_that_do_not_rise_are_raised),
         cmocka_unit_test(several_inverters_together_give_what_one_gives),
         cmocka_unit_test(spilling_gives_memory_back),
         cmocka_unit_test(merged_runs_give_their_space_back),
