@@ -87,8 +87,8 @@ def build(program, r, folder):
     else:
         for i, (a, b) in enumerate(zip([0] + cuts, cuts + [n])):
             write('part.jsonl', documents[a:b])
-            run([program, 'add', '-q', many, 'part.jsonl', '--create', '--merge=none'] + [f for f in flags if f[1] == '-'
-                                                                                       and f[:7] != '--codec'])
+            kept = [f for f in flags if f[:2] == '--' and f[:7] != '--codec']
+            run([program, 'add', '-q', many, 'part.jsonl', '--create', '--merge=none'] + kept)
     gone = set(r.sample([d['id'] for d in documents], n // 5))
     with open('gone.txt', 'w', encoding='utf-8') as f:
         f.writelines(i + '\n' for i in sorted(gone))

@@ -228,6 +228,9 @@ gx_status gx_index_reopen(gx_index **out, const gx_index *old, const gx_index_op
     *out = NULL;
     gx_manifest m;
     gx_status st = gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_index_options, check), "gx_index_options", err);
+    if (st == GX_OK && old->parts && old->parts->parts[0].ix->view)
+        st = gx_fail(err, GX_EUSAGE, "%s: a view of fields stays as it is: open the index anew, and a view of it",
+                     old->path);
     if (st != GX_OK || !old->parts)
         return st;
     if ((st = gx_manifest_read(&m, AT_FDCWD, old->path, err)) != GX_OK)

@@ -445,13 +445,31 @@ def batches(documents: Any, names: Sequence[str], vectors: Any, vocabulary: Any)
                     names, _Weights())
 
 
+def _field_text(value: Any, name: str, number: int) -> str:
+    """The text of a field, which may be missing, a str or several."""
+    if isinstance(value, (list, tuple)):
+        return " ".join(_field_text(v, name, number) for v in value)
+    text = "" if _is_missing(value) else _scalar_text(value)
+    if text is None:
+        raise TypeError("document %d: the field %s is of type %s, not str" % (number, name, type(value).__name__))
+    return text.replace("\x1e", " ")
+
+
+def _with_fields(documents: Any, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """The documents with the texts of their fields in one, as gx_document wants them."""
+    for number, d in enumerate(listed(documents), 1):
+        d = _keys(d, number)
+        yield {**d, "text": "\x1e".join(_field_text(d.get(name), name, number) for name in names)}
+
+
 def build(path: Union[str, "os.PathLike[str]"], documents: Any = None, *, vectors: Any = None, vocabulary: Any = None,
           bits: Optional[int] = None, scale: Optional[str] = None, analyzer: Optional[str] = None,
           stemmer: Optional[str] = None, stopwords: Optional[str] = None, fold: Optional[str] = None,
           ngrams: Optional[str] = None, codec: Optional[str] = None, store_titles: bool = True,
           store_text: bool = False, positions: bool = False, duplicates: str = "fail",
           force: bool = False, attributes: Optional[Mapping[str, str]] = None, memory: int = 0, threads: int = 1,
-          progress: Union[bool, int] = False, source: Optional[str] = None) -> Index:
+          progress: Union[bool, int] = False, source: Optional[str] = None,
+          fields: Union[Sequence[str], Mapping[str, int], None] = None) -> Index:
     """Build an index of documents, and open it.
 
     documents     any iterable of dicts (id or docno; text, contents or body; title), tuples (id, text) or
@@ -483,6 +501,9 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any = None, *, vector
                   behind it options of bitmap columns may stand, "float:bins=25" (`gpuidx help build`). Documents are
                   dicts then, and may have a value under each name, or a list of values, of all types but
                   "keyword": Index.filter, search(filter=...)
+    fields        [name, ...] of the documents' parts that become fields, which Index(path, fields="title^3,text")
+                  weighs by BM25F. Documents are dicts then, with a str or several under each name, or nothing.
+                  {name: weight}: whole numbers, 1 to 1,000; these weights are fixed, and the index has no fields
     memory        bytes for the inversion; 0: 512 MiB
     threads       threads that work for the build, the caller's included
     progress      True: a bar of tqdm; an integer: the same, with that total
@@ -531,6 +552,15 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any = None, *, vector
             keep["attribute " + name] = ffi.new("char[]", name.encode())
             place.name, place.type = keep["attribute " + name], kind[0]
         opt.attributes, opt.n_attributes, opt.bitmaps = declared, len(attributes), bitmaps
+    if fields:
+        declared_fields = ffi.new("gx_field[]", len(fields))
+        for i, name in enumerate(fields):
+            keep["field " + str(name)] = ffi.new("char[]", str(name).encode())
+            declared_fields[i].name = keep["field " + str(name)]
+            if isinstance(fields, Mapping):
+                declared_fields[i].weight = whole(fields[name], "a field's weight", 1, 1000)
+        opt.fields, opt.n_fields, opt.fixed_weights = declared_fields, len(fields), isinstance(fields, Mapping)
+        documents = _with_fields(_named(documents), tuple(fields))
     documents = _named(documents)
     each: Any = None if documents is None else listed(documents)
     bar: Any = None

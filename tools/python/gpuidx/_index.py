@@ -419,6 +419,10 @@ class Index:
     map_memory     most bytes for tables that are derived when an engine opens; None: no limit
     check          how much of the file is verified: "structure", "checksum" or "full"
     result_cache   most bytes of host memory that keep answers, for queries that come again; 0: none
+    fields         of an index with fields (build): search these fields, each with a weight, by BM25F:
+                   "title^3,text:b=0.4", or "all". The CPU searches then; the first query of a word is slower, since
+                   its list is made for these weights. None: the fields are searched as one text
+    k1, b          with fields: BM25F's; None: 0.9 and 0.4
     load           "map" the file (pages are read when they are first used, and processes share them), or "read" it
                    whole
 
@@ -429,12 +433,14 @@ class Index:
     def __init__(self, path: Union[str, "os.PathLike[str]"], *, engine: str = "auto", device: int = 0,
                  device_memory: int = 0, map_memory: Optional[int] = None, result_cache: int = 0,
                  check: str = "checksum", load: str = "map", devices: Iterable[int] = (),
-                 spread: str = "copies", resident: Union[int, str, None] = None) -> None:
+                 spread: str = "copies", resident: Union[int, str, None] = None, fields: Optional[str] = None,
+                 k1: Optional[float] = None, b: Optional[float] = None) -> None:
         devices = _devices(devices, device, spread)
         _residency(resident)
         self._begin(os.fsdecode(path), {"engine": engine, "device": device, "device_memory": device_memory,
                                         "map_memory": map_memory, "result_cache": result_cache, "check": check,
-                                        "load": load, "devices": devices, "spread": spread, "resident": resident})
+                                        "load": load, "devices": devices, "spread": spread, "resident": resident,
+                                        "fields": fields, "k1": k1, "b": b})
         _choose(_ENGINES, "engine", engine)
         whole(device, "device", 0, 1023)
         for what in ("device_memory", "map_memory", "result_cache"):
@@ -444,7 +450,26 @@ class Index:
         _check(lib.gx_index_open(out, path_bytes(self.path), self._file_options(), err), err)
         if lib.gx_index_analysis_change(out[0], err) != lib.GX_ANALYSIS_SAME:
             warnings.warn("%s: %s" % (self.path, ffi.string(err.text).decode("utf-8", "replace")), RuntimeWarning, 2)
+        if fields is not None:
+            self._view(out, fields, k1, b)
         self._take(out[0])
+
+    @staticmethod
+    def _view(out: Any, fields: str, k1: Optional[float], b: Optional[float]) -> None:
+        """Let *out be the view of its fields."""
+        if not isinstance(fields, str):
+            raise TypeError("fields is a str, not %s" % type(fields).__name__)
+        opt, err, view = options("gx_view_options"), new_error(), ffi.new("gx_index **")
+        text = ffi.new("char[]", encode(fields, "fields"))
+        opt.fields = ffi.NULL if fields == "all" else text
+        if k1 is not None:
+            opt.k1 = k1
+        if b is not None:
+            opt.b = b
+        status = lib.gx_index_open_view(view, out[0], opt, err)
+        lib.gx_index_close(out[0])  # the view holds it
+        check(status, err)
+        out[0] = view[0]
 
     def _begin(self, path: str, arguments: Dict[str, Any]) -> None:
         """An Index without a file yet."""
