@@ -209,9 +209,9 @@ CODECS = {1: raw, 2: packed, 3: packed, 4: byte_lengths, 5: byte_lengths, 6: lan
           33: pfordelta}
 
 
-IMPACTS, UNIT, POSITIONS = 1, 2, 4  # the header's flags: tfs are impacts, these have a unit, there are positions
+IMPACTS, UNIT, POSITIONS, FIELDS = 1, 2, 4, 8  # the header's flags: tfs are impacts, these have a unit; there are ...
 REQUIRED = 1  # a section's
-KINDS = "PAYL LIST HEAD DEND TEND DLEN META TERM THSH DIDS TITL TEXT ATTR ATTV ATTS ATTB UNIT POSN PEND PLEN".split()
+KINDS = "PAYL LIST HEAD DEND TEND DLEN META TERM THSH DIDS TITL TEXT ATTR ATTV ATTS ATTB UNIT POSN PEND PLEN FLDS".split()
 TYPES = {1: "int", 2: "float", 3: "date", 4: "keyword", 5: "keywords", 6: "bool"}  # of attributes
 
 
@@ -224,7 +224,7 @@ class Index:
                                                                                                  self.file)
         assert magic == b"\x89GPUIDX\n" and version == 1 and header_bytes == 256 and file_bytes == len(self.file)
         self.flags, zero, unit, *reserved = struct.unpack_from("<IId24I", self.file, 136)
-        assert self.flags in (0, IMPACTS, IMPACTS | UNIT, POSITIONS) and not any(reserved) and zero == 0
+        assert self.flags in (0, IMPACTS, IMPACTS | UNIT, POSITIONS, FIELDS) and not any(reserved) and zero == 0
         assert 0 < unit < math.inf and self.flags & IMPACTS if self.flags & UNIT else self.file[144:152] == bytes(8)
         self.codings = [tuple(self.file[104 + 2 * i:106 + 2 * i]) for i in range(16)]
         table = self.file[256:256 + 64 * n_sections]
@@ -251,6 +251,7 @@ class Index:
         self.titles = self.strings("TITL", self.n_docs) if "TITL" in self.sections else []
         self.title_positions = [0] * self.n_docs
         assert ("POSN" in self.sections) == ("PEND" in self.sections) == bool(self.flags & POSITIONS)
+        assert ("FLDS" in self.sections) == bool(self.flags & FIELDS)
         if "PLEN" in self.sections:
             data, width = self.sections["PLEN"]
             self.title_positions = list(struct.unpack(f"<{self.n_docs}{ {1: 'B', 2: 'H', 4: 'I'}[width]}", data))
@@ -410,6 +411,58 @@ class Index:
                 own, values = values[:tf], values[tf:]
                 found.append([sum(own[:i + 1]) + i for i in range(tf)])
         return found
+
+    def fields(self):
+        """The fields' names, of each document the lengths in all fields, and by term id of each posting the tfs."""
+        data, param = self.sections["FLDS"]
+        n, width, passed = param & 255, param >> 8 & 255, param >> 32
+        names = [f["name"] for f in json.loads(self.sections["META"][0])["fields"]]
+        assert len(names) == n and param >> 16 & 0xffff == 0
+        at = self.n_docs * (n - 1)
+        lens = struct.unpack_from(f"<{at}{ {1: 'B', 2: 'H', 4: 'I'}[width]}", data)
+        lens = [lens[d * (n - 1):(d + 1) * (n - 1)] for d in range(self.n_docs)]
+        lens = [own + (whole - sum(own),) for own, whole in zip(lens, self.doc_lens)]
+        at = -(-at * width // 8) * 8
+        ends = struct.unpack_from(f"<{self.n_terms + passed}I", data, at)
+        at += -(-len(ends) * 4 // 8) * 8
+        lists, begin = [], 0
+        for t in range(self.n_terms):
+            end = ends[t] + 2**32 * sum(k <= t for k in ends[self.n_terms:])
+            lists.append(self.field_tfs(data[at + begin:at + end], [tf for _, tf in self.postings(t)], n))
+            begin = end
+        assert data[at + begin:] == bytes(64)
+        return names, lens, lists
+
+    @staticmethod
+    def field_tfs(data, tfs, n):
+        bits = iter("".join(f"{byte:08b}"[::-1] for byte in data))
+
+        def take(count):
+            return sum(1 << i for i in range(count) if next(bits) == "1")
+
+        def zeros():
+            count = 0
+            while next(bits) == "0":
+                count += 1
+            return count
+
+        def gamma():
+            count = zeros()
+            return 1 << count | take(count)
+
+        rows = [[0] * (n - 1) for _ in tfs]
+        if data:
+            counts = [gamma() - 1 for _ in range(n)]
+            for f, count in enumerate(counts[:-1]):
+                low, at = take(5) if count else 0, -1
+                for _ in range(count):
+                    high = zeros()
+                    at += 1 + (high << low | take(low))
+                    rows[at][f] = gamma()
+            rest = list(bits)
+            assert len(rest) < 8 and "1" not in rest
+            assert counts[-1] == sum(sum(row) == tf for row, tf in zip(rows, tfs))
+        return [row + [tf - sum(row)] for row, tf in zip(rows, tfs)]
 
     def find(self, term):
         slots, bits = self.words("THSH"), self.sections["THSH"][1]
@@ -645,6 +698,29 @@ def check_vectors(gpuidx):
                 assert all(tf < 2**bits for _, tf in index.postings(term_id))
 
 
+def check_fields(gpuidx):
+    """Documents with fields, drawn; the terms of each field, counted here."""
+    names = ["title", "text", "note"]
+    for n_fields in (1, 2, 3):
+        docs = [{name: [f"w{int(random.expovariate(.2))}" for _ in range(random.choice([0, 3, most]))]
+                 for name, most in zip(names, (9, 60, 300))} for _ in range(400)]
+        with tempfile.TemporaryDirectory() as folder:
+            with open(folder + "/docs.jsonl", "w", encoding="utf-8") as f:
+                f.writelines(json.dumps({"id": f"d{i}", **{k: " ".join(v) for k, v in doc.items()}}) + "\n"
+                             for i, doc in enumerate(docs))
+            subprocess.run([gpuidx, "build", "--quiet", folder + "/docs.jsonl", "-o", folder + "/x.gx",
+                            "--analyzer=whitespace", "--field=" + ",".join(names[:n_fields])], check=True)
+            index = Index(folder + "/x.gx")
+        found, lens, lists = index.fields()
+        assert found == names[:n_fields] and index.flags == FIELDS
+        assert lens == [tuple(len(doc[name]) for name in found) for doc in docs]
+        for term_id, term in enumerate(index.terms):
+            want = [(d, [doc[name].count(term) for name in found]) for d, doc in enumerate(docs)]
+            want = [(d, tfs) for d, tfs in want if any(tfs)]
+            assert index.postings(term_id) == [(d, sum(tfs)) for d, tfs in want]
+            assert lists[term_id] == [tfs for _, tfs in want]
+
+
 if sys.argv[1] == "--test":
     example = Index(sys.argv[2] + "/example.gx")
     check(example, {"be": [(0, 2)], "do": [(1, 1)], "not": [(0, 1), (1, 1)], "or": [(0, 1)], "to": [(0, 2)]})
@@ -658,6 +734,7 @@ if sys.argv[1] == "--test":
     check_several(Index(sys.argv[2] + "/several.gx"))
     random.seed(7)
     check_vectors(sys.argv[3])
+    check_fields(sys.argv[3])
     print("the files hold what they should, and so do the drawn lists in", ", ".join(check_codecs(sys.argv[3])),
           "and auto"
           + ("" if xxh3 else "; no module xxhash, so checksums were not checked"))

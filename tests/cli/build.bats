@@ -690,3 +690,38 @@ assert sum(s.values()) <= total + 0.005, (s, total) # which is rounded to 1 ms e
     exits 5
     complains 'd/a.txt'
 }
+
+@test "fields: what is wrong is refused with words" {
+    printf '{"id":"a","title":"red fox","text":"a fox"}\n{"id":"b","text":"the red hen"}\n' > f.jsonl
+    for bad in title,title 9lives 'a b' title:w=0 title:w=1001 title:w=x title:w=2,text title:b=1 ''; do
+        ask build -q f.jsonl -o f.gx --field="$bad"
+        exits 2
+    done
+    ask build -q f.jsonl -o f.gx --field=year --attr year:int
+    exits 2
+    complains "'year' is a field and an attribute"
+    ask build -q f.jsonl -o f.gx --field=title,text --positions
+    exits 2
+    ask build -q f.jsonl -o f.gx --field=title,text
+    exits 0
+    for bad in tilte title^-1 title^nan title^1e7 title^ title:b=2 title:b=-0 title:k=1 title,title title, ,title; do
+        ask query -q f.gx --fields="$bad" fox
+        exits 2
+    done
+    ask query -q f.gx --fields=tilte fox
+    complains 'the nearest is title'
+    ask query -q f.gx --fields=title^3,text --scorer=impact fox
+    exits 2
+    ask query -q f.gx --fields=text fox
+    exits 0
+    says 'a'
+    ask recode -q f.gx -o i.gx --impacts=bm25
+    exits 2
+    ask build -q f.jsonl -o w.gx --field=title:w=3,text:w=1
+    exits 0
+    ask query -q w.gx --fields=title fox
+    exits 2
+    complains 'has no fields'
+    ask query -q w.gx 'red fox' --format=jsonl
+    exits 0
+}
