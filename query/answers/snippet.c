@@ -9,6 +9,7 @@
 #include "index/analysis/analyzer.h"
 #include "index/index.h"
 #include "query/plan/boolean.h"
+#include "query/plan/phrases.h"
 
 #define MAX_LOOKED_THROUGH ((size_t)1 << 20) /* bytes of a text; what comes later is not shown */
 #define MAX_MATCHES 4096u
@@ -18,20 +19,25 @@ typedef struct query_term {
     size_t len;
     double weight;
     bool known;
+    bool alone; /* it is marked wherever it stands, and not in phrases alone */
 } query_term;
 
 typedef struct match {
     size_t begin, end; /* bytes */
     size_t word;       /* number of the word it begins in */
     uint32_t term;
+    uint32_t position; /* of the word in the text */
 } match;
 
 struct gx_highlighter {
     const gx_index *ix;
     uint32_t n_terms, n_unknown;
     query_term terms[GX_MAX_TERMS];
+    bool taking_phrases; /* while the query is read */
     bool no_memory;      /* a term of the query was lost */
-    gx_boolean *boolean; /* the query, for the words that its patterns stand for; or NULL */
+    gx_boolean *boolean; /* the query, for its phrases and the words that its patterns stand for; or NULL */
+    gx_phrase_text *phrases;
+    uint32_t n_phrases;
     /* of the text being looked through */
     const char *text;
     size_t at, word; /* words begun before `at` */
@@ -52,8 +58,11 @@ static uint32_t find_term(const gx_highlighter *h, const char *term, size_t len)
 static bool take_query_term(void *user, const gx_found_term *found)
 {
     gx_highlighter *h = user;
-    if (find_term(h, found->term, found->len) != UINT32_MAX)
+    const uint32_t there = find_term(h, found->term, found->len);
+    if (there != UINT32_MAX) {
+        h->terms[there].alone = h->terms[there].alone || !h->taking_phrases;
         return true;
+    }
     if (h->n_terms == GX_MAX_TERMS)
         return false;
     query_term *t = &h->terms[h->n_terms];
@@ -61,6 +70,7 @@ static bool take_query_term(void *user, const gx_found_term *found)
     t->bytes = strndup(found->term, found->len);
     t->len = found->len;
     t->known = df != 0;
+    t->alone = !h->taking_phrases;
     if (!t->bytes) {
         h->no_memory = true;
         return false;
@@ -80,9 +90,14 @@ static gx_status take_text(gx_highlighter *h, const char *text, size_t len, gx_e
 /* The terms of a boolean query; of a pattern without words, none. */
 static gx_status take_boolean(gx_highlighter *h, const gx_query *q, const gx_query_options *opt, gx_error *err)
 {
-    const gx_status st = gx_boolean_open(&h->boolean, h->ix, NULL, q->text, q->len, opt, NULL, err);
+    gx_status st = q->kind == GX_QUERY_TEXT
+                       ? gx_boolean_open_text(&h->boolean, h->ix, q->text, q->len, opt->op, err)
+                       : gx_boolean_open(&h->boolean, h->ix, NULL, q->text, q->len, opt, NULL, err);
+    if (st == GX_OK && !(h->phrases = gx_boolean_phrases(h->boolean, &h->n_phrases)))
+        st = gx_fail(err, GX_ENOMEM, "no memory for the phrases of a query");
     for (uint32_t i = 0; st == GX_OK && i < gx_boolean_n_terms(h->boolean); ++i) {
         size_t len;
+        h->taking_phrases = i >= gx_boolean_n_words(h->boolean);
         const char *term = gx_boolean_term(h->boolean, i, &len);
         if (len)
             take_query_term(h, &(gx_found_term){.term = term, .len = len});
@@ -94,6 +109,8 @@ static gx_status take_query(gx_highlighter *h, const gx_query *q, const gx_query
 {
     switch (q->kind) {
     case GX_QUERY_TEXT:
+        if (gx_has_phrases(h->ix, q, opt))
+            return take_boolean(h, q, opt, err);
         return take_text(h, q->text, q->len, err);
     case GX_QUERY_TERMS:
         for (uint32_t i = 0; i < q->n_terms; ++i)
@@ -145,6 +162,7 @@ void gx_highlighter_close(gx_highlighter *h)
     for (uint32_t i = 0; i < h->n_terms; ++i)
         free(h->terms[i].bytes);
     gx_boolean_close(h->boolean);
+    free(h->phrases);
     free(h);
 }
 
@@ -211,8 +229,87 @@ static bool take_text_term(void *user, const gx_found_term *found)
     if (h->n_matches == MAX_MATCHES)
         return false;
     count_words(h, found->begin + 1); /* the word of this term is the last begun one */
-    h->matches[h->n_matches++] = (match){found->begin, found->end, h->word - 1, t};
+    h->matches[h->n_matches++] = (match){found->begin, found->end, h->word - 1, t, found->position};
     return true;
+}
+
+/* ---- phrases in the text ---- */
+
+/* The words of a phrase in the text. */
+typedef struct text_places {
+    gx_word_places *words; /* [n] */
+    uint32_t *positions;   /* [n_places] */
+    uint32_t *matches;     /* [n_places] their matches' numbers */
+    uint32_t *begins;      /* [n] of each word's places */
+    bool *keep;            /* [n_matches] */
+} text_places;
+
+static void keep_place(void *user, uint32_t word, uint32_t place)
+{
+    text_places *t = user;
+    t->keep[t->matches[t->begins[word] + place]] = true;
+}
+
+/* Find where the words of the phrase stand. false: no memory. */
+static bool find_places(text_places *t, const gx_highlighter *h, const gx_phrase_text *p)
+{
+    const size_t room = (size_t)p->n * h->n_matches + 1;
+    uint32_t n = 0;
+    t->words = malloc((p->n + 1ull) * sizeof *t->words);
+    t->begins = malloc((p->n + 1ull) * sizeof *t->begins);
+    t->positions = malloc(room * sizeof *t->positions);
+    t->matches = malloc(room * sizeof *t->matches);
+    if (!t->words || !t->begins || !t->positions || !t->matches)
+        return false;
+    for (uint32_t w = 0; w < p->n; ++w) {
+        const uint32_t term = find_term(h, p->words[w].term, p->words[w].len);
+        t->begins[w] = n;
+        for (uint32_t i = 0; i < h->n_matches; ++i) {
+            if (h->matches[i].term != term)
+                continue;
+            t->positions[n] = h->matches[i].position;
+            t->matches[n++] = i;
+        }
+        t->words[w] = (gx_word_places){t->positions + t->begins[w], n - t->begins[w], p->words[w].offset, term};
+    }
+    return true;
+}
+
+#define MOST_MARKED_WORDS 64u /* longer phrases have their words marked wherever they stand */
+
+static bool keep_phrase(bool *keep, const gx_highlighter *h, const gx_phrase_text *p)
+{
+    text_places t = {.keep = keep};
+    const gx_phrase phrase = {p->kind, p->slop, p->n, NULL};
+    bool good = p->n <= MOST_MARKED_WORDS && find_places(&t, h, p);
+    uint32_t *scratch = good ? malloc(((size_t)p->n * (h->n_matches + 1ull) + 1) * sizeof *scratch) : NULL;
+    good = good && scratch;
+    if (good)
+        gx_phrase_mark_places(&phrase, t.words, scratch, keep_place, &t);
+    free(scratch);
+    free(t.words);
+    free(t.begins);
+    free(t.positions);
+    free(t.matches);
+    return good;
+}
+
+/* Leave out words that the query has in phrases alone, and that stand in none here. Without memory they stay. */
+static void keep_phrases(gx_highlighter *h)
+{
+    bool *keep = h->n_phrases && h->n_matches ? malloc(h->n_matches * sizeof *keep) : NULL;
+    bool good = keep != NULL;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; good && i < h->n_matches; ++i)
+        keep[i] = h->terms[h->matches[i].term].alone;
+    for (uint32_t i = 0; good && i < h->n_phrases; ++i)
+        good = keep_phrase(keep, h, &h->phrases[i]);
+    for (uint32_t i = 0; good && i < h->n_matches; ++i)
+        if (keep[i])
+            h->matches[kept++] = h->matches[i];
+    if (good)
+        h->n_matches = kept;
+    free(keep);
 }
 
 /* The first of the matches that make the best window of max_words words, and how many there are in
@@ -285,6 +382,7 @@ gx_status gx_highlighter_snippet(gx_highlighter *h, const char *text, size_t len
     if (st != GX_OK)
         return gx_fail(err, st, "cannot analyse a stored text: %s", gx_status_name(st));
 
+    keep_phrases(h);
     uint32_t count;
     const uint32_t first = best_window(h, max_words, &count);
     gx_snippet s = {0};

@@ -171,6 +171,80 @@ uint32_t gx_phrase_tf(const gx_phrase *p, const gx_word_places *words, uint32_t 
     return p->slop == 0 ? count_in_a_row(p, words, scratch) : count_in_range(p, words, p->slop, scratch);
 }
 
+/* ---- which places ---- */
+
+static uint32_t slop_of(const gx_phrase *p)
+{
+    return p->kind == GX_PHRASE_NEAR ? p->slop - 1 : p->slop;
+}
+
+static void mark_in_range(const gx_phrase *p, const gx_word_places *words, uint32_t *at,
+                          void (*mark)(void *user, uint32_t word, uint32_t place), void *user)
+{
+    window v = {words, p->n, words[p->n - 1].offset, slop_of(p), at, false};
+    for (uint32_t w = 0; w < p->n; ++w) {
+        at[w] = 0;
+        v.repeats = v.repeats || !is_first_of_its_word(&v, w);
+    }
+    for (;;) {
+        uint32_t start = UINT32_MAX;
+        for (uint32_t w = 0; w < p->n; ++w) {
+            if (at[w] == words[w].n)
+                return;
+            const uint32_t x = adjusted(&words[w], at[w], v.greatest);
+            start = x < start ? x : start;
+        }
+        for (uint32_t w = 0; begins_at(&v, start) && w < p->n; ++w)
+            for (uint32_t i = at[w]; i < words[w].n && adjusted(&words[w], i, v.greatest) - start <= v.slop; ++i)
+                mark(user, w, i);
+        for (uint32_t w = 0; w < p->n; ++w)
+            at[w] += adjusted(&words[w], at[w], v.greatest) == start;
+    }
+}
+
+/* Of the places of a word keep in good[] those with a good one of the other word, which comes behind or before. */
+static void keep_linked(const gx_word_places *w, uint32_t *good, const gx_word_places *other,
+                        const uint32_t *other_good, bool behind, uint32_t slop)
+{
+    for (uint32_t i = 0; i < w->n; ++i) {
+        bool linked = false;
+        for (uint32_t j = 0; j < other->n && good[i] && !linked; ++j) {
+            const uint32_t first = behind ? w->positions[i] : other->positions[j],
+                           second = behind ? other->positions[j] : w->positions[i];
+            linked = other_good[j] && second > first && second - first <= slop;
+        }
+        good[i] = linked;
+    }
+}
+
+static void mark_in_order(const gx_phrase *p, const gx_word_places *words, uint32_t *good, uint32_t *begins,
+                          void (*mark)(void *user, uint32_t word, uint32_t place), void *user)
+{
+    uint32_t n = 0;
+    for (uint32_t w = 0; w < p->n; ++w) {
+        begins[w] = n;
+        for (uint32_t i = 0; i < words[w].n; ++i)
+            good[n++] = true;
+    }
+    for (uint32_t w = p->n - 1; w > 0; --w)
+        keep_linked(&words[w - 1], good + begins[w - 1], &words[w], good + begins[w], true, p->slop);
+    for (uint32_t w = 1; w < p->n; ++w)
+        keep_linked(&words[w], good + begins[w], &words[w - 1], good + begins[w - 1], false, p->slop);
+    for (uint32_t w = 0; w < p->n; ++w)
+        for (uint32_t i = 0; i < words[w].n; ++i)
+            if (good[begins[w] + i])
+                mark(user, w, i);
+}
+
+void gx_phrase_mark_places(const gx_phrase *p, const gx_word_places *words, uint32_t *scratch,
+                           void (*mark)(void *user, uint32_t word, uint32_t place), void *user)
+{
+    if (p->kind == GX_PHRASE_ONEAR)
+        mark_in_order(p, words, scratch + p->n, scratch, mark, user);
+    else
+        mark_in_range(p, words, scratch, mark, user);
+}
+
 uint32_t gx_phrase_most_tf(const gx_phrase *p, const uint32_t *tfs)
 {
     uint64_t sum = 0;

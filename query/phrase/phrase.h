@@ -55,6 +55,11 @@ uint32_t gx_phrase_tf(const gx_phrase *p, const gx_word_places *words, uint32_t 
 uint32_t gx_phrase_starts(uint32_t *starts, const gx_word_places *w, uint32_t greatest);
 uint32_t gx_phrase_keep_starts(uint32_t *starts, uint32_t n, const gx_word_places *w, uint32_t greatest);
 
+/* Tell which places take part in a match: mark(user, w, i) is called of place i of word w, perhaps several times.
+ * scratch has room for p->n values, and for one a place. */
+void gx_phrase_mark_places(const gx_phrase *p, const gx_word_places *words, uint32_t *scratch,
+                           void (*mark)(void *user, uint32_t word, uint32_t place), void *user);
+
 /* The most that the tf can be, by the words' tfs[p->n]. */
 uint32_t gx_phrase_most_tf(const gx_phrase *p, const uint32_t *tfs);
 

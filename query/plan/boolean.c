@@ -730,8 +730,7 @@ static gx_status plan_terms(gx_plan *out, const gx_index *ix, const gx_weighted_
     return st;
 }
 
-/* The phrases that score of a boolean query, and behind them their words; the caller frees. NULL: no memory. */
-static gx_phrase_text *phrases_of(const gx_boolean *b, uint32_t *n)
+gx_phrase_text *gx_boolean_phrases(const gx_boolean *b, uint32_t *n)
 {
     gx_phrase_text *phrases = malloc(b->n_phrases * sizeof *phrases + b->n_words * sizeof(gx_phrase_text_word) + 1);
     gx_phrase_text_word *words = (gx_phrase_text_word *)(void *)(phrases + b->n_phrases);
@@ -762,7 +761,7 @@ static gx_status plan_scored(gx_query_plan *out, const gx_boolean *b, const gx_c
     gx_query_options own = *opt;
     uint32_t n_phrases;
     gx_weighted_term *terms = terms_of(b);
-    gx_phrase_text *phrases = phrases_of(b, &n_phrases);
+    gx_phrase_text *phrases = gx_boolean_phrases(b, &n_phrases);
     own.op = b->op;
     const gx_status st = terms && phrases
                              ? gx_query_plan_make_phrases(out, terms, b->n_scored, phrases, n_phrases, stats, &own, err)
@@ -847,6 +846,11 @@ gx_status gx_plan_query(gx_plan *out, gx_boolean **matches, const gx_index *ix, 
 }
 
 /* ---- words to show ---- */
+
+uint32_t gx_boolean_n_words(const gx_boolean *b)
+{
+    return b->n_scored;
+}
 
 uint32_t gx_boolean_n_terms(const gx_boolean *b)
 {

@@ -86,6 +86,13 @@ gx_status gx_plan_query(gx_plan *out, gx_boolean **matches, const gx_index *ix, 
 gx_status gx_query_plan_any(gx_query_plan *out, gx_boolean **b, const gx_index *ix, const gx_collection_stats *stats,
                             const gx_query *q, const gx_query_options *opt, gx_error *err);
 
+/* Of gx_boolean_n_terms so many are words; those behind them are words of phrases. */
+uint32_t gx_boolean_n_words(const gx_boolean *b);
+
+/* The phrases that are not negated, [*n], and behind them their words, in one piece that the caller frees; their bytes
+ * are those of b. NULL: no memory. */
+struct gx_phrase_text *gx_boolean_phrases(const gx_boolean *b, uint32_t *n);
+
 /* The terms that score, as analysis leaves them, those of patterns among them: of [gx_boolean_n_terms], some of which
  * may be equal. A pattern that no term matches has the term "". */
 uint32_t gx_boolean_n_terms(const gx_boolean *b);

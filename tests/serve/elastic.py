@@ -275,9 +275,36 @@ class Elastic(unittest.TestCase):
                 page = self.search({'query': q, 'size': 3, 'from': 2, 'sort': sort})
                 self.assertEqual(ids(page), want[2:5])
 
+    def test_phrases_are_found_in_a_row_or_within_a_slop(self):
+        path = build('phrases', DOCUMENTS, '--analyzer=simple', '--positions')
+        with_positions = Server('docs=' + path, '--engine=cpu')
+
+        def rows(text):
+            return [re.findall(r'\w+', s.lower()) for s in text]
+
+        def holds(d, words, slop):
+            first, second = words
+            return any(abs(j - i - 1) <= slop for part in rows([d['title'], d['text']])
+                       for i, a in enumerate(part) for j, b in enumerate(part) if (a, b) == (first, second))
+        try:
+            for words, slop in [('inverted index', 0), ('index inverted', 0), ('index inverted', 2), ('all terms', 0),
+                                ('terms terms', 0), ('terms of', 3), ('title of', 9)]:
+                for q in [{'match_phrase': {'text': words if not slop else {'query': words, 'slop': slop, 'boost': 2}}},
+                          {'bool': {'must': [{'match_phrase': {'title': {'query': words, 'slop': slop}}}]}},
+                          {'query_string': {'query': '"%s"~%d' % (words, slop)}}]:
+                    a = with_positions.post('/docs/_search', {'query': q, 'size': 100})
+                    self.assertEqual(a.status, 200, a.body)
+                    self.assertEqual(set(ids(a.json)), {d['id'] for d in DOCUMENTS if holds(d, words.split(), slop)}, q)
+            one = with_positions.post('/docs/_search', {'query': {'match_phrase': {'text': 'pruning'}}}).json
+            self.assertEqual(len(ids(one)), 1)
+        finally:
+            self.assertEqual(with_positions.stop(), 0)
+
     def test_what_is_not_there_is_refused_by_name_and_place(self):
         for body, at, words in [  # `at`: what stands at the place of the fault
-            ({'query': {'match_phrase': {'text': 'a b'}}}, '{"text"', 'match_phrase'),
+            ({'query': {'match_phrase': {'text': 'a b'}}}, '"a b"', '--positions'),
+            ({'query': {'match_phrase': {'text': {'query': 'a b', 'slop': -1}}}}, '-1', 'less than 0'),
+            ({'query': {'match_phrase_prefix': {'text': 'a b'}}}, '{"text"', 'match_phrase_prefix'),
             ({'query': {'knn': {}}}, '{}', 'knn'), ({'query': {'nonsense': {}}}, '{}', 'nonsense'),
             ({'query': {'match': {'nope': 'x'}}}, '"x"', 'nope'),
             ({'query': {'match': {'text': {'query': 'x', 'fuzziness': 'AUTO'}}}}, '"AUTO"', 'fuzziness'),

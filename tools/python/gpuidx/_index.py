@@ -29,6 +29,7 @@ _CHECKS = {"header": lib.GX_CHECK_HEADER, "structure": lib.GX_CHECK_STRUCTURE, "
 _LOADS = {"map": lib.GX_LOAD_MAP, "read": lib.GX_LOAD_READ}
 _ALGORITHMS = {"auto": lib.GX_ALGORITHM_AUTO, "pmf": lib.GX_ALGORITHM_PMF, "taat": lib.GX_ALGORITHM_TAAT,
                "block-max": lib.GX_ALGORITHM_BLOCK_MAX}
+_QUOTES = {"phrase": lib.GX_QUOTES_PHRASE, "words": lib.GX_QUOTES_WORDS}
 _VALUE = np.dtype([("number", np.int64), ("real", np.float64), ("string", np.uint64), ("len", np.uint64)])  # gx_value
 _SPREADS = {"copies": lib.GX_SPREAD_COPIES, "parts": lib.GX_SPREAD_PARTS}
 _SCALES = {"collection": False, "list": True}
@@ -681,7 +682,7 @@ class Index:
     # ---- searching ----
 
     def _options(self, session: _Session, key: Any) -> Any:
-        (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate, prior) = key
+        (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate, prior, quotes) = key
         if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
             raise UsageError("k is an integer of at least 1, not %r" % (k,))
         o = options("gx_query_options")
@@ -693,6 +694,7 @@ class Index:
         o.prune = bool(prune)
         o.count = bool(count)
         o.algorithm = _choose(_ALGORITHMS, "algorithm", algorithm)
+        o.quotes = _choose(_QUOTES, "quotes", quotes)
         o.seconds = real(seconds, "seconds")
         if isinstance(approximate, str):
             check(lib.gx_approximate_read(o, encode(approximate, "approximate"), session.err), session.err)
@@ -718,7 +720,7 @@ class Index:
                approximate: Union[float, str] = 0.0, prior: Optional[str] = None,
                facets: Union[str, Sequence[str], None] = None,
                sums: Union[str, Sequence[str], None] = None, sort: Union[str, Sequence[str], None] = None,
-               offset: int = 0, after: Optional[str] = None, cursor: bool = False) -> Results:
+               offset: int = 0, after: Optional[str] = None, cursor: bool = False, quotes: str = "phrase") -> Results:
         """Find the k best documents of one query or of many.
 
         queries     one query: a string, or {term: weight}; None, or a string without words: all documents that mask
@@ -734,8 +736,11 @@ class Index:
         filter      the same by an expression over attributes, as Index.filter takes it: one for all queries, or a list
                     with one a query, None for a query without. With a mask, both count
         count       count all matching documents too, exactly
-        syntax      "text", or "boolean": +must -not (a OR b) term^2.5 year:[2015 TO 2019]. Conditions select as filters
-                    do; documents that match by them alone have score 0 and come last
+        syntax      "text", or "boolean": +must -not (a OR b) term^2.5 year:[2015 TO 2019], and of an
+                    index with positions "a b", "a b"~3, NEAR/5(a b), ONEAR/5(a b). Conditions select as filters do;
+                    documents that match by them alone have score 0 and come last
+        quotes      what "new york" and "new york"~3 mean with syntax="text", of an index with positions: "phrase", or
+                    "words": nothing
         threads     many queries: threads that share them
         batch       many queries: queries of one call
         seconds     most time for one call of the library, 0: no limit. DeadlineError
@@ -770,7 +775,7 @@ class Index:
             scorer = "impact" if self.info.impacts else "bm25"
         if mask is not None and not isinstance(mask, Mask):
             raise TypeError("mask is a Mask (Index.mask), not %s" % type(mask).__name__)
-        key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate, prior)
+        key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate, prior, quotes)
         kind = engine if engine is not None else (mask.engine if mask is not None else self._default)
         plain = type(queries) is str and queries[:1] > " " and syntax == "text"
         page = _Page(sort, offset, after) if sort or offset or after or cursor else None

@@ -439,6 +439,97 @@ static bool read_match(context *c, const json_t *query, dsl_query *out)
     return true;
 }
 
+/* ---- phrases ---- */
+
+typedef struct phrase_options {
+    const json_t *text;
+    uint64_t slop;
+    double boost;
+} phrase_options;
+
+static bool read_phrase_text(reader *r, const json_t *value, void *to)
+{
+    ((phrase_options *)to)->text = value;
+    return json_is_string(value) || reader_fail(r, "a text is expected");
+}
+
+static bool read_phrase_slop(reader *r, const json_t *value, void *to)
+{
+    return reader_count(r, value, 0, 10000, &((phrase_options *)to)->slop);
+}
+
+static bool read_phrase_boost(reader *r, const json_t *value, void *to)
+{
+    double *boost = &((phrase_options *)to)->boost;
+    return reader_number(r, value, boost) &&
+           ((*boost > 0 && *boost <= 1e6) || reader_fail(r, "a boost is above 0 and at most 1e6"));
+}
+
+/* The phrase in the boolean syntax. */
+static void add_phrase(gx_text *t, const char *text, size_t len, const phrase_options *o)
+{
+    gx_text_add_string(t, "\"");
+    for (size_t i = 0; i < len; ++i) {
+        if (strchr("\"\\*", text[i]) && text[i])
+            gx_text_add_string(t, "\\");
+        gx_text_add(t, &text[i], 1);
+    }
+    gx_text_add_string(t, "\"");
+    if (o->slop)
+        gx_text_add_format(t, "~%llu", (unsigned long long)o->slop);
+    if (o->boost != 1)
+        gx_text_add_format(t, "^%.9g", o->boost);
+}
+
+static bool set_phrase(context *c, const phrase_options *o, dsl_query *out)
+{
+    const match_options as_words = {.text = o->text, .op = GX_OP_AND, .boost = o->boost};
+    const char *text = json_string_value(o->text);
+    const size_t len = json_string_length(o->text);
+    gx_index_stats stats = {.size = sizeof stats};
+    gx_text_term *terms;
+    size_t n;
+    gx_error err = {0};
+    gx_index_get_quick_stats(c->x->at->ix, &stats);
+    if (!stats.positions)
+        return reader_fail(c->r, "phrases need positions, which this index lacks; build it with --positions");
+    if (gx_index_analyze_query(c->x->at->ix, text, len, &terms, &n, &err))
+        return fault_set(&c->x->fault, 503, "%s", err.text);
+    free(terms);
+    if (n < 2 || !strpbrk(text, " \t\r\n")) /* one word of a text */
+        return set_words(c, &as_words, out);
+    add_phrase(&out->words, text, len, o);
+    return true;
+}
+
+static bool read_match_phrase(context *c, const json_t *query, dsl_query *out)
+{
+    static const member members[] = {
+        {"query", read_phrase_text}, {"slop", read_phrase_slop}, {"boost", read_phrase_boost}};
+    phrase_options o = {.boost = 1};
+    const json_t *value = NULL;
+    const char *name = only_member(c, query, &value);
+    if (!name)
+        return false;
+    reader_enter(c->r, name, 0);
+    if (!elastic_is_text(name))
+        return no_field(c, name);
+    if (json_is_object(value)) {
+        if (!reader_object(c->r, value, members, sizeof members / sizeof *members, &o))
+            return false;
+        if (!o.text)
+            return reader_fail(c->r, "'query' is missing");
+    } else if (!read_phrase_text(c->r, value, &o)) {
+        return false;
+    }
+    if (!may_score(c, "match_phrase") || !set_phrase(c, &o, out))
+        return false;
+    reader_leave(c->r);
+    return true;
+}
+
+/* ---- words of several fields ---- */
+
 /* The fields of multi_match and query_string: one or several names of the text. */
 static bool read_text_field(reader *r, const json_t *value, void *to)
 {
@@ -766,6 +857,7 @@ static const struct {
     {"match", read_match},
     {"match_all", read_match_all},
     {"match_none", read_match_none},
+    {"match_phrase", read_match_phrase},
     {"multi_match", read_multi_match},
     {"query_string", read_query_string},
     {"bool", read_bool},
@@ -775,7 +867,6 @@ static const struct {
     {"range", read_range},
     {"exists", read_exists},
     {"ids", read_ids},
-    {"match_phrase", NULL},
     {"match_phrase_prefix", NULL},
     {"match_bool_prefix", NULL},
     {"combined_fields", NULL},
