@@ -115,29 +115,35 @@ class Field:
 
 class World:
     """What brute force knows: words of each document by field, lengths, and impacts by the fields of a query."""
-    def __init__(self, documents, names, fields, k1):
+    def __init__(self, documents, names, fields, k1, b):
         self.documents = documents
         words = [{f: d.get(f, '').split() for f in names} for d in documents]
         n = len(documents)
         self.impacts, self.df = [{} for _ in documents], {}
         norms = {}
-        for f in fields:
+        every = fields + [Field(name, 1.0, b) for name in names if name not in [f.name for f in fields]]
+        for f in every:
             total = sum(len(w[f.name]) for w in words)
             average = total / n if total else 1
             norms[f.name] = f32(1 - f.b), f32(f.b / average)
         for at, w in enumerate(words):
             tfs = {}
             for f in sorted(fields, key=lambda f: names.index(f.name)):
-                c0, c1 = norms[f.name]
-                norm = f32(c0 + f32(c1 * len(w[f.name])))
                 for word in set(w[f.name]):
-                    part = f32(f32(f32(f.weight) * w[f.name].count(word)) / norm)
-                    tfs[word] = f32(tfs.get(word, 0.0) + part)
+                    tfs[word] = f32(tfs.get(word, 0.0) + self.part(f, norms, w, word))
+            for f in every:
+                for word in set(w[f.name]):
+                    tfs[f.name + ':' + word] = f32(0.0 + self.part(f, norms, w, word))
             for word, tf in tfs.items():
                 total = f32(tf + f32(k1))
                 part = f32(tf / total) if total else 0.0
                 self.impacts[at][word] = max(1, round(part * 2 ** 23))
                 self.df[word] = self.df.get(word, 0) + 1
+
+    @staticmethod
+    def part(f, norms, words, word):
+        c0, c1 = norms[f.name]
+        return f32(f32(f32(f.weight) * words[f.name].count(word)) / f32(c0 + f32(c1 * len(words[f.name]))))
 
     def idf(self, scorer, word, k1):
         n, df = float(len(self.documents)), float(self.df[word])
@@ -168,14 +174,20 @@ class World:
         return exponent, sorted(hits)[:k], len(hits)
 
 
-def random_query(r, boolean):
+def random_query(r, boolean, names):
     """text, weights of the words, what matches: has(word) -> bool"""
     a, b, c = r.sample(WORDS, 3)
     if not boolean:
         words = r.choices(WORDS, k=r.randint(1, 5))
         weights = {w: float(words.count(w)) for w in words}
         return ' '.join(words), weights, None
+    f, g = r.choice(names), r.choice(names)
+    fa, fb, gc = f + ':' + a, f + ':' + b, g + ':' + c
     return r.choice([
+        (fa, {fa: 1.0}, lambda has: has(fa)),
+        ('%s OR %s' % (fa, b), {fa: 1.0, b: 1.0}, lambda has: has(fa) or has(b)),
+        ('+%s %s -%s' % (b, fa, gc), {b: 1.0, fa: 1.0}, lambda has: has(b) and not has(gc)),
+        ('%s:(%s %s)^0.5 AND %s' % (f, a, b, c), {fa: .5, fb: .5, c: 1.0}, lambda has: (has(fa) or has(fb)) and has(c)),
         ('+%s %s' % (a, b), {a: 1.0, b: 1.0}, lambda has: has(a)),
         ('%s -%s' % (a, b), {a: 1.0}, lambda has: has(a) and not has(b)),
         ('%s AND %s' % (a, b), {a: 1.0, b: 1.0}, lambda has: has(a) and has(b)),
@@ -219,8 +231,8 @@ def ask(program, engine, r, index, documents, names, n):
         command += ['--filter=year:>=%d' % year]
     for f, tells in zip(fields, tells_b):
         f.b = f.b if tells else f32(f.b)  # an option is a float
-    world = World(documents, names, fields, k1)
-    queries = [random_query(r, syntax == 'boolean') for _ in range(n)]
+    world = World(documents, names, fields, k1, f32(b))
+    queries = [random_query(r, syntax == 'boolean', names) for _ in range(n)]
     got = run(command, ''.join(q[0] + '\n' for q in queries)).splitlines()
     for (query, weights, matches), line in zip(queries, got):
         answer = json.loads(line)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine/status.h"
-#include "index/deletes.h"
+#include "index/parts.h"
 
 #define N_LOCKS 64u
 #define KNOWN_LENS 256u /* lengths whose norms are kept */
@@ -38,6 +38,12 @@ static const gx_codec *codec_of(uint32_t block_len)
     return block_len == 128   ? gx_codec_by_id(GX_CODEC_GPUBP128)
            : block_len == 256 ? gx_codec_by_id(GX_CODEC_GPUBP256)
                               : gx_codec_by_id(GX_CODEC_GPUVBYTE1024);
+}
+
+const gx_index *gx_view_of(const gx_index *ix)
+{
+    const gx_index *file = ix->parts ? ix->parts->parts[0].ix : ix;
+    return file->view ? file : NULL;
 }
 
 const gx_view_profile *gx_view_get_profile(const gx_index *ix)

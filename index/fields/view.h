@@ -42,6 +42,9 @@ gx_status gx_view_open(gx_index **out, gx_index *base, const gx_view_profile *pr
                        gx_error *err);
 void gx_view_close(gx_index *ix); /* called by gx_index_close */
 
+/* The view of a file that ix is, or its first part; NULL: the lists are the file's. */
+const gx_index *gx_view_of(const gx_index *ix);
+
 const gx_view_profile *gx_view_get_profile(const gx_index *ix);
 
 /* Make the list, and set ix->lists[term].df, which may become 0. Thread-safe. */

@@ -9,7 +9,7 @@
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
 #include "index/positions.h"
-#include "query/plan/field_view.h"
+#include "index/fields/view.h"
 #include "query/plan/phrases.h"
 #include "query/syntax/signs.h"
 
@@ -27,6 +27,7 @@ typedef struct reading {
     float weight;
     bool negated;
     uint32_t group;
+    char name[1024]; /* of a term in one field */
 } reading;
 
 static void fail_memory(reading *r)
@@ -85,9 +86,32 @@ static bool add_scored(gx_boolean *b, const char *term, size_t len, float weight
     return true;
 }
 
+/* The name by which a view looks a term up in one field alone. */
+static bool name_in_field(reading *r, const gx_found_term *found, gx_found_term *named)
+{
+    if (found->len > sizeof r->name - 2)
+        return false;
+    r->name[0] = GX_FIELD_MARK;
+    r->name[1] = (char)r->word->field;
+    memcpy(r->name + 2, found->term, found->len);
+    *named = *found;
+    named->term = r->name;
+    named->len = found->len + 2;
+    return true;
+}
+
 static bool take_term(void *user, const gx_found_term *found)
 {
     reading *r = user;
+    gx_found_term named;
+    if (r->word && r->word->field) {
+        if (!name_in_field(r, found, &named)) {
+            r->st = gx_fail(r->err, GX_EUSAGE, "column %u: a word of %zu bytes cannot be searched for in one field",
+                            r->word->column, found->len);
+            return false;
+        }
+        found = &named;
+    }
     if (r->b->n_leaves++ == MAX_LEAVES) {
         r->st = gx_fail(r->err, GX_EUSAGE, "column %u: the query has more than %u terms; shorten it", r->word->column,
                         MAX_LEAVES);
@@ -371,6 +395,10 @@ static uint32_t read_node(reading *r, uint32_t node, float weight, bool negated,
                         n->column, weight);
         return NONE;
     }
+    if (n->field && (n->kind == GX_NODE_PHRASE || n->kind == GX_NODE_PATTERN)) {
+        r->st = gx_fail(r->err, GX_EUSAGE, "column %u: only whole words can be searched for in one field", n->column);
+        return NONE;
+    }
     switch (n->kind) {
     case GX_NODE_WORD:
         if (n->window == '"' && gx_index_has_positions(r->b->ix) && is_split(r, n))
@@ -600,7 +628,7 @@ gx_status gx_boolean_open(gx_boolean **out, const gx_index *ix, const gx_index *
     b->required = NONE;
     gx_status st = check_expansion(&opt->expansion, err);
     if (st == GX_OK)
-        st = gx_query_parse(&b->tree, attributes, text, len, err);
+        st = gx_query_parse_fields(&b->tree, attributes, ix, text, len, err);
     if (st == GX_OK)
         st = read_tree(b, err);
     if (st != GX_OK)

@@ -1,6 +1,6 @@
 /* field_view.c: views of fields (index/fields/view.h): read from text, opened on a file or each part of a collection.
  */
-#include "query/plan/field_view.h"
+#include "index/fields/view.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -30,12 +30,6 @@ const char *gx_index_field(const gx_index *ix, uint32_t i, uint64_t *n_tokens)
     if (n_tokens)
         *n_tokens = ix->fields->n_tokens[i];
     return ix->fields->names[i];
-}
-
-const gx_index *gx_view_of(const gx_index *ix)
-{
-    const gx_index *file = ix->parts ? ix->parts->parts[0].ix : ix;
-    return file->view ? file : NULL;
 }
 
 /* ---- "title^3,text:b=0.4" ---- */

@@ -29,7 +29,7 @@
 #define GX_QUERY_PLAN_PLAN_H
 
 #include "engine/api/gpuidx.h"
-#include "query/plan/field_view.h"
+#include "index/fields/view.h"
 #include "query/score/bm25.h"
 
 typedef struct gx_plan_term {

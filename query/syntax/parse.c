@@ -6,7 +6,9 @@
 
 #include "engine/memory/grow.h"
 #include "engine/status.h"
+#include "engine/text/ascii.h"
 #include "engine/text/c_locale.h"
+#include "index/fields/view.h"
 #include "query/syntax/signs.h"
 
 #define DELIMITERS "()\"^" /* and blanks */
@@ -14,9 +16,9 @@
 #define NO_FIELDS "fields cannot be searched; write \\: for a colon in a word"
 
 typedef struct parser {
-    const gx_index *ix;
+    const gx_index *ix, *fields;
     gx_scanner in;
-    uint32_t depth;
+    uint32_t depth, field;            /* field: gx_node.field of the nodes that are added */
     size_t max_nodes, max_conditions; /* of the tree: capacities */
     size_t n_word_bytes;
     gx_query_tree tree;
@@ -36,8 +38,8 @@ static uint32_t add_node(parser *p, gx_node_kind kind, uint32_t column)
         p->in.st = gx_fail(p->in.err, GX_ENOMEM, "no memory for a query of %u nodes", t->n_nodes + 1);
         return GX_NO_NODE;
     }
-    t->nodes[t->n_nodes] =
-        (gx_node){.kind = kind, .boost = 1, .column = column, .first = GX_NO_NODE, .next = GX_NO_NODE};
+    t->nodes[t->n_nodes] = (gx_node){
+        .kind = kind, .boost = 1, .column = column, .first = GX_NO_NODE, .next = GX_NO_NODE, .field = p->field};
     return t->n_nodes++;
 }
 
@@ -275,6 +277,45 @@ static uint32_t parse_window(parser *p)
     return node;
 }
 
+static uint32_t parse_primary(parser *p);
+
+/* The number of the field of a view that is named before the colon; UINT32_MAX: it names none. */
+static uint32_t find_field(parser *p, size_t *colon)
+{
+    const char *const name = p->in.text + p->in.at, *const end = p->in.text + p->in.len;
+    const char *behind = name;
+    while (behind < end && (gx_is_letter_or_digit(*behind) || *behind == '_'))
+        ++behind;
+    *colon = (size_t)(behind - p->in.text);
+    const bool names_one = p->fields && p->fields->fields && behind < end && *behind == ':';
+    const uint32_t f = names_one ? gx_fields_find(p->fields->fields, name, (size_t)(behind - name)) : UINT32_MAX;
+    if (f != UINT32_MAX && !gx_view_of(p->fields))
+        gx_scan_refuse(&p->in, p->in.column,
+                       "%s is a field, and the search has none: name fields and weights (--fields)",
+                       p->fields->fields->names[f]);
+    return f;
+}
+
+/* title:word, title:(a b). */
+static uint32_t parse_field(parser *p, uint32_t field, size_t colon)
+{
+    const uint32_t column = p->in.column;
+    if (p->in.st != GX_OK)
+        return GX_NO_NODE;
+    if (p->field)
+        return gx_scan_refuse(&p->in, column, "a field inside of a field");
+    while (p->in.at <= colon)
+        gx_scan_step(&p->in);
+    const char next = gx_scan_is_end(&p->in) ? ' ' : gx_scan_peek(&p->in);
+    if (next == ' ' || next == '"' || next == '/')
+        return gx_scan_refuse(&p->in, p->in.column,
+                              "a word or ( is expected behind %s:", p->fields->fields->names[field]);
+    p->field = field + 1;
+    const uint32_t node = parse_primary(p);
+    p->field = 0;
+    return node;
+}
+
 static uint32_t parse_primary(parser *p)
 {
     gx_scan_skip_blanks(&p->in);
@@ -303,6 +344,10 @@ static uint32_t parse_primary(parser *p)
         gx_word_sign sign;
         if (sees_window(p))
             return parse_window(p);
+        size_t field_colon;
+        const uint32_t field = find_field(p, &field_colon);
+        if (field != UINT32_MAX)
+            return parse_field(p, field, field_colon);
         const size_t colon = gx_scan_signs(&p->in, &sign);
         if (p->in.st != GX_OK)
             return GX_NO_NODE;
@@ -467,7 +512,14 @@ static bool take_all(parser *p)
 
 gx_status gx_query_parse(gx_query_tree *out, const gx_index *ix, const char *text, size_t len, gx_error *err)
 {
-    parser p = {.ix = ix, .in = {text, len, .column = 1, .delimiters = DELIMITERS, .prefix = "", .err = err}};
+    return gx_query_parse_fields(out, ix, ix, text, len, err);
+}
+
+gx_status gx_query_parse_fields(gx_query_tree *out, const gx_index *ix, const gx_index *fields, const char *text,
+                                size_t len, gx_error *err)
+{
+    parser p = {
+        .ix = ix, .fields = fields, .in = {text, len, .column = 1, .delimiters = DELIMITERS, .prefix = "", .err = err}};
     p.tree.words = malloc(len + 1);
     if (!p.tree.words)
         return gx_fail(err, GX_ENOMEM, "no memory for a query of %zu bytes", len);

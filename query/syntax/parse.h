@@ -19,7 +19,8 @@
  * is found where they stand in a row, or with ~n within n places more; NEAR/n finds words within n places, in
  * any order, ONEAR/n words in order, each at most n behind the one before (query/phrase/phrase.h). What stands
  * in quotes is a text, in which signs mean nothing; a window has words alone. A word with a colon in it, that no
- * backslash precedes, is a condition (condition.h): year:2019, year:[2015 TO 2019]. It has no weight. Refused:
+ * backslash precedes, is a condition (condition.h): year:2019, year:[2015 TO 2019]. It has no weight. In a view of
+ * fields title:word and title:(a b) are words in this field alone. Refused:
  * names that no attribute has, because an index stores no fields; a * behind a word of a phrase; and signs that
  * mean something in other engines only (signs.h).
  */
@@ -57,6 +58,7 @@ typedef struct gx_node {
     char window;      /* GX_NODE_PHRASE: '"', or 'N' and 'O' of NEAR and ONEAR */
     uint32_t slop;    /* GX_NODE_PHRASE: the number */
     uint32_t condition; /* GX_NODE_CONDITION: its number */
+    uint32_t field;     /* of a view of fields (index/fields/view.h): 1 + the one field that counts; 0: all do */
     /* GX_NODE_PATTERN: its text is that of gx_index_expand, at gx_query_tree.words + word */
     gx_pattern_kind pattern;
     uint32_t distance;
@@ -75,6 +77,9 @@ typedef struct gx_query_tree {
 /* ix: the index whose attributes conditions name; NULL: names are not looked up. GX_EUSAGE: the message
  * names the column and what is expected there. GX_ENOMEM. */
 gx_status gx_query_parse(gx_query_tree *out, const gx_index *ix, const char *text, size_t len, gx_error *err);
+/* The same with names of fields: those of `fields` (NULL: there are none). */
+gx_status gx_query_parse_fields(gx_query_tree *out, const gx_index *ix, const gx_index *fields, const char *text,
+                                size_t len, gx_error *err);
 void gx_query_tree_free(gx_query_tree *t);
 
 #endif

@@ -464,7 +464,10 @@ static const cli_section sections[] = {
      "times k1 + 1 where the scorer is. tf and len are those of the field in the document, avglen is the mean over all "
      "documents, and idf goes by the documents that have the term in one of the fields. Answers are exact; "
      "tf' / (tf' + k1) counts in steps of 2^-23. A list is made for the weights when a query first asks for it, so the "
-     "first query of a word is slower. The CPU searches fields, also with a GPU."},
+     "first query of a word is slower. The CPU searches fields, also with a GPU.\n"
+     "\n"
+     "With `--syntax=boolean`, `title:quark` and `title:(quark gluon)` search for words in this field alone, whose "
+     "weight and b count; idf goes by the documents that have the word there. Any field of the index may stand there."},
     {NULL},
 };
 
