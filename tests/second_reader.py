@@ -209,9 +209,10 @@ CODECS = {1: raw, 2: packed, 3: packed, 4: byte_lengths, 5: byte_lengths, 6: lan
           33: pfordelta}
 
 
-IMPACTS, UNIT, POSITIONS, FIELDS = 1, 2, 4, 8  # the header's flags: tfs are impacts, these have a unit; there are ...
+IMPACTS, UNIT, POSITIONS, FIELDS = 1, 2, 4, 8  # the header's flags: tfs are impacts, with a unit; there are ..
 REQUIRED = 1  # a section's
-KINDS = "PAYL LIST HEAD DEND TEND DLEN META TERM THSH DIDS TITL TEXT ATTR ATTV ATTS ATTB UNIT POSN PEND PLEN FLDS".split()
+KINDS = ("PAYL LIST HEAD DEND TEND DLEN META TERM THSH DIDS TITL TEXT ATTR ATTV ATTS ATTB UNIT POSN PEND PLEN "
+         "FLDS").split()
 TYPES = {1: "int", 2: "float", 3: "date", 4: "keyword", 5: "keywords", 6: "bool"}  # of attributes
 
 

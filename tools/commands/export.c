@@ -78,6 +78,9 @@ static void note_losses(const gx_index *ix, bool ciff)
 {
     gx_index_stats stats = {.size = sizeof stats};
     gx_index_get_quick_stats(ix, &stats);
+    if (gx_index_field(ix, 0, NULL))
+        cli_note("fields are left out: %s has no place for them; the tfs are those of all fields",
+                 ciff ? "CIFF" : "ds2i");
     if (stats.positions)
         cli_note("positions are left out: %s has no place for them", ciff ? "CIFF" : "ds2i");
     if (stats.impacts && !ciff)
@@ -184,8 +187,8 @@ const cli_command cmd_export = {
     .synopsis = "[OPTIONS] INDEX [-o OUTPUT] [--attributes FILE]",
     .description =
         "Writes the postings, lengths and names of an index as files that other programs read, and its "
-        "attributes. Titles, texts and positions are left out. An index that the format cannot hold is refused with "
-        "exit code 3: CIFF takes no name that is empty or not UTF-8, ds2i none with a line end.",
+        "attributes. Titles, texts, positions and fields are left out. An index that the format cannot hold is refused "
+        "with exit code 3: CIFF takes no name that is empty or not UTF-8, ds2i none with a line end.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

@@ -21,7 +21,8 @@ static void draw(uint64_t *seed, uint32_t df, uint32_t n_fields, uint32_t sparse
     for (uint32_t i = 0; i < df; ++i) {
         uint64_t sum = 0;
         for (uint32_t f = 0; f < n; ++f) {
-            const uint32_t tf = below(seed, sparse) ? 0 : 1 + (uint32_t)(gx_random_next(seed) >> (40 + below(seed, 24)));
+            const uint32_t tf =
+                below(seed, sparse) ? 0 : 1 + (uint32_t)(gx_random_next(seed) >> (40 + below(seed, 24)));
             rows[i * n + f] = tf;
             sum += tf;
         }
@@ -56,7 +57,8 @@ static void lists_decode_to_what_they_were(void **state)
     uint64_t seed = 20261128;
     gx_field_bytes out = {0};
     for (uint32_t i = 0; i < 300; ++i) {
-        const uint32_t n_fields = 1 + below(&seed, i % 10 ? 4 : GX_MAX_FIELDS), df = 1 + below(&seed, i % 5 ? 200 : MOST);
+        const uint32_t n_fields = 1 + below(&seed, i % 10 ? 4 : GX_MAX_FIELDS),
+                       df = 1 + below(&seed, i % 5 ? 200 : MOST);
         draw(&seed, df, n_fields, 1 + below(&seed, 50));
         const size_t before = out.n;
         assert_true(gx_field_tfs_encode(&out, tfs, rows, df, n_fields));
