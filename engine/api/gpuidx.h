@@ -406,13 +406,14 @@ GX_API void gx_postings_close(gx_postings *p);
  *   - at the end, for one attribute after another, 64 MB or one of its bitmap columns, and 40 bytes a
  *     bin or string;
  *   - at the end, up to 24 bytes for each term, and in each thread 8 to 16 bytes for each
- *     posting of the longest list that the thread merges.
+ *     posting of the longest list that the thread merges, and with options.positions 4 to 8 for
+ *     each of its positions.
  *
  * Disk: postings beyond options.memory, and the values of attributes (8 bytes each, and 8 more a
  * document that has several), go through temporary files without a name in the directory of
  * options.path. Together with the unfinished index these take up to four times the bytes of the
  * text: a third of the text for English prose, more where most terms are rare. store_text adds twice
- * the bytes of the compressed texts. */
+ * the bytes of the compressed texts, and positions some 4 bytes a word. */
 typedef struct gx_builder gx_builder;
 
 /* What the builder does with a document whose id an earlier document has. */

@@ -184,7 +184,7 @@ GX_API void gx_rewrite_options_init(gx_rewrite_options *o, size_t size);
  * a query gives the same scores; if docids change, documents of equal score may come in another
  * order. With force, path may be the file of ix itself: the mapping of the old file stays valid.
  * opt may be NULL. Memory: 24 bytes for each posting of the longest list, and 4 bytes for each
- * document if the order changes.
+ * document if the order changes; where there are positions, also 8 bytes for each of that list, and 8 a posting.
  *
  * With options.impacts the new index holds impacts, for the scorer GX_IMPACT, whose scores are those
  * of the model, rounded to a multiple of the unit; lengths and the description, but for "impacts",

@@ -321,6 +321,16 @@ static void print_fields(const gx_index *ix, const gx_index_stats *st)
                st->n_documents ? (double)n / (double)st->n_documents : 0.0);
 }
 
+/* Bytes of the positions and of their blocks' ends. */
+static uint64_t position_bytes(const gx_index_sizes *s)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < s->n_sections; ++i)
+        if (strcmp(s->sections[i].name, "POSN") == 0 || strcmp(s->sections[i].name, "PEND") == 0)
+            bytes += s->sections[i].bytes;
+    return bytes;
+}
+
 static int print_human(const char *path, const gx_index *ix, const gx_index_stats *st, const gx_index_sizes *s)
 {
     char uuid[37];
@@ -340,7 +350,8 @@ static int print_human(const char *path, const gx_index *ix, const gx_index_stat
         printf("%-12s %.9g: a score is this times the sum of impact times the query's weight\n", "unit",
                st->impact_unit);
     if (st->positions)
-        printf("%-12s of each word in each document, for phrases\n", "positions");
+        printf("%-12s of each word in each document, for phrases; %.2f bits each\n", "positions",
+               8.0 * (double)position_bytes(s) / (double)(st->n_tokens ? st->n_tokens : 1));
     printf("%-12s %s word%s in all; a document has %s to %s, %.1f on average\n", "tokens", show_count(st->n_tokens),
            plural(st->n_tokens), show_count(st->min_doc_len), show_count(st->max_doc_len), st->avgdl);
     print_fields(ix, st);
