@@ -19,6 +19,8 @@ static gx_status match_part(gx_part_sessions *s, uint32_t i, const gx_plan *here
     const gx_part *part = &s->e->ix->parts->parts[i];
     uint64_t any = 0, all = 0;
     gx_status st = s->counters[i] ? GX_OK : gx_counter_open(&s->counters[i], part->ix, err);
+    if (st == GX_OK && s->sessions[i])
+        gx_counter_use_bits(s->counters[i], gx_session_bits, s->sessions[i]);
     if (st == GX_OK)
         st = gx_count_any_and_all(s->counters[i], here, m->op != GX_OP_AND ? &any : NULL,
                                   m->op != GX_OP_OR ? &all : NULL, err);

@@ -132,6 +132,11 @@ const uint32_t *gx_session_list_bits(gx_session *s, uint32_t list)
     return s->en->ops->list_bits ? s->en->ops->list_bits(s->exec, list) : NULL;
 }
 
+const uint32_t *gx_session_bits(void *session, uint32_t list)
+{
+    return gx_session_list_bits(session, list);
+}
+
 #define FEW_SCORES 64u /* documents whose compressed blocks are read, and for which no tables are made */
 
 gx_status gx_session_add_scores_of(gx_session *s, const gx_plan *plan, gx_candidate *documents, size_t n, gx_error *err)

@@ -69,6 +69,7 @@ bool gx_engine_is_shard(const gx_engine *en); /* it searches some of the parts *
 
 /* gx_executor.list_bits of the session's engine, which has no parts. */
 const uint32_t *gx_session_list_bits(gx_session *s, uint32_t list);
+const uint32_t *gx_session_bits(void *session, uint32_t list); /* the same, for a counter */
 
 struct gx_candidate;
 /* Add what the plan's terms add to the scores of documents [n] of the index or collection, which come by rising docid.

@@ -106,9 +106,11 @@ static gx_status match_in_file(gx_session *s, const gx_plan *plan, uint64_t *wor
 {
     uint64_t any = 0, all = 0;
     gx_status st = s->counter ? GX_OK : gx_counter_open(&s->counter, s->en->ix, err);
-    if (st == GX_OK)
+    if (st == GX_OK) {
+        gx_counter_use_bits(s->counter, gx_session_bits, s);
         st = gx_count_any_and_all(s->counter, plan, plan->op != GX_OP_AND ? &any : NULL,
                                   plan->op != GX_OP_OR ? &all : NULL, err);
+    }
     if (st != GX_OK)
         return st;
     const bool of_all = gx_count_is_of_all(plan, all);

@@ -13,8 +13,10 @@
 struct gx_counter {
     const gx_index *ix;
     size_t n_words;
-    uint64_t *any, *all; /* [n_words] documents held by any list, by every list so far */
-    uint64_t *one;       /* [n_words] by this list */
+    uint64_t *any, *all;   /* [n_words] documents held by any list, by every list so far */
+    uint64_t *one;         /* [n_words] by this list */
+    gx_list_bits_fn *bits; /* or NULL */
+    void *bits_user;
 };
 
 gx_status gx_counter_open(gx_counter **out, const gx_index *ix, gx_error *err)
@@ -44,11 +46,40 @@ void gx_counter_close(gx_counter *c)
     free(c);
 }
 
+void gx_counter_use_bits(gx_counter *c, gx_list_bits_fn *fn, void *user)
+{
+    c->bits = fn;
+    c->bits_user = user;
+}
+
+static const uint32_t *bits_of(const gx_counter *c, uint32_t list)
+{
+    return c->bits ? c->bits(c->bits_user, list) : NULL;
+}
+
+/* Words 64 w to 64 w + 63 of a list's bits, of documents that there are. */
+static uint64_t bits_word(const gx_counter *c, const uint32_t *bits, size_t w)
+{
+    const uint32_t left = (uint32_t)(c->ix->n_docs - 64 * w);
+    const uint64_t x = bits[2 * w] | (uint64_t)bits[2 * w + 1] << 32;
+    return left < 64 ? x & ((UINT64_C(1) << left) - 1) : x;
+}
+
+/* Set the bits of a list's documents. */
+static void mark(const gx_counter *c, uint32_t list, uint64_t *words)
+{
+    const uint32_t *bits = bits_of(c, list);
+    if (!bits)
+        gx_list_mark(c->ix, list, words);
+    for (size_t w = 0; bits && w < c->n_words; ++w)
+        words[w] |= bits_word(c, bits, w);
+}
+
 /* Intersect c->all with the list. If `any`, also add the list to c->any. */
 static void intersect(gx_counter *c, uint32_t list, bool any)
 {
     memset(c->one, 0, c->n_words * sizeof *c->one);
-    gx_list_mark(c->ix, list, c->one);
+    mark(c, list, c->one);
     for (size_t w = 0; any && w < c->n_words; ++w)
         c->any[w] |= c->one[w];
     for (size_t w = 0; w < c->n_words; ++w)
@@ -79,37 +110,56 @@ static bool mark_found(void *user, const gx_found *f)
 }
 
 /* What a look-up of a docid in the next list takes, and to set a bit for a posting, in ns. */
-#define LOOK_UP_NS 4.0
+#define LOOK_UP_NS 5.0
 #define MARK_NS 0.9
 
-/* Whether to look up the shortest list's documents is faster than to mark those of all lists. */
-static bool is_sought(const gx_plan *plan)
+/* Whether to look up the documents of the shortest of some lists in the others is faster than to mark those of all. */
+static bool is_sought(const gx_plan *plan, uint32_t n)
 {
     double marks = 0;
     for (uint32_t i = 0; i < plan->n_terms; ++i)
         marks += MARK_NS * plan->terms[i].df;
-    return plan->n_phrases || (plan->n_terms > 1 && LOOK_UP_NS * plan->terms[0].df < marks);
+    return plan->n_phrases || n < plan->n_terms || (n > 1 && LOOK_UP_NS * (n - 1) * plan->terms[0].df < marks);
 }
 
-/* The bits of c->all, of documents that mask and filter allow. */
-static gx_status seek_all(gx_counter *c, const gx_plan *plan, gx_error *err)
+/* The lists that have no bits, to words[n]; the bits of the others are intersected in c->one. */
+static uint32_t divide_lists(gx_counter *c, const gx_plan *plan, gx_sought_word *words)
+{
+    uint32_t n = 0;
+    bool any = false;
+    for (uint32_t i = 0; i < plan->n_terms; ++i) {
+        const uint32_t *bits = bits_of(c, plan->terms[i].list);
+        if (!bits)
+            words[n++] = (gx_sought_word){plan->terms[i].list, -1};
+        for (size_t w = 0; bits && w < c->n_words; ++w)
+            c->one[w] = any ? c->one[w] & bits_word(c, bits, w) : bits_word(c, bits, w);
+        any = any || bits;
+    }
+    return n;
+}
+
+/* The bits of c->all, of documents that mask and filter allow; false: the lists are better marked. */
+static bool seek_all(gx_counter *c, const gx_plan *plan, gx_status *st, gx_error *err)
 {
     gx_sought_word words[GX_MAX_TERMS];
-    for (uint32_t i = 0; i < plan->n_terms; ++i)
-        words[i] = (gx_sought_word){plan->terms[i].list, -1};
+    const uint32_t n = divide_lists(c, plan, words);
+    if ((n == 0 && plan->n_phrases == 0) || !is_sought(plan, n))
+        return false;
     const gx_seek s = {.ix = c->ix,
                        .words = words,
-                       .n_words = plan->n_terms,
+                       .n_words = n,
                        .phrases = plan->n_phrases ? plan->phrases->phrases : NULL,
                        .n_phrases = plan->n_phrases,
                        .mask = plan->mask,
+                       .allowed = n < plan->n_terms ? c->one : NULL,
                        .filter = plan->filter,
                        .take = mark_found,
                        .user = c->all,
                        .cancel = plan->cancel,
                        .cancel_user = plan->user};
     memset(c->all, 0, c->n_words * sizeof *c->all);
-    return gx_seek_run(&s, err);
+    *st = gx_seek_run(&s, err);
+    return true;
 }
 
 /* The bits of c->any and c->all, as far as they are asked for, without mask and filter. */
@@ -123,10 +173,10 @@ static gx_status read_lists(gx_counter *c, const gx_plan *plan, bool any, bool a
             intersect(c, plan->terms[i].list, any);
         } else if (all) {
             memset(c->all, 0, c->n_words * sizeof *c->all);
-            gx_list_mark(c->ix, plan->terms[i].list, c->all);
+            mark(c, plan->terms[i].list, c->all);
             memcpy(c->any, c->all, any ? c->n_words * sizeof *c->any : 0);
         } else {
-            gx_list_mark(c->ix, plan->terms[i].list, c->any);
+            mark(c, plan->terms[i].list, c->any);
         }
     }
     return read_phrases(c, plan, any, all, err);
@@ -158,8 +208,7 @@ gx_status gx_count_any_and_all(gx_counter *c, const gx_plan *plan, uint64_t *any
     if (plan->n_terms + plan->n_phrases == 0 && !plan->fill)
         return GX_OK;
     gx_status st = GX_OK;
-    if (all && !any && !plan->fill && is_sought(plan)) {
-        st = seek_all(c, plan, err);
+    if (all && !any && !plan->fill && seek_all(c, plan, &st, err)) {
         *all = st == GX_OK ? gx_filter_kernels_best()->count(c->all, c->n_words) : 0;
         return st;
     }

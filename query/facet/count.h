@@ -10,6 +10,11 @@ typedef struct gx_counter gx_counter; /* workspace of one thread: a bit a docume
 gx_status gx_counter_open(gx_counter **out, const gx_index *ix, gx_error *err);
 void gx_counter_close(gx_counter *c);
 
+/* Where the counter may find the documents of a list that the masks of all plans allow: a bit a document; NULL: of this
+ * list nowhere. fn NULL: of no list. */
+typedef const uint32_t *gx_list_bits_fn(void *user, uint32_t list);
+void gx_counter_use_bits(gx_counter *c, gx_list_bits_fn *fn, void *user);
+
 /* Of the documents that the plan's mask allows, those that hold any of its terms, and those that
  * hold all, whatever its operator; of a plan that is to be filled, `any` is of all that are allowed. Either
  * is NULL where it is not asked for, which saves time. GX_ECANCELLED when the plan's cancel function says so. */
