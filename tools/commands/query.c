@@ -333,7 +333,8 @@ static const cli_section sections[] = {
      "\n"
      "A phrase is scored as a word would be: its weight is the sum of its words' idf, its tf the number of its matches "
      "in the document, the length that of the document. The words of a phrase add nothing by themselves; write them "
-     "beside it for that. At most 1,000 words are allowed in a phrase, and 10,000 behind ~ and /. Refused are a phrase "
+     "beside it for that, as the sequential dependence model does: `new^.85 york^.85 \"new york\"^.1 NEAR/8(new "
+     "york)^.05`. At most 1,000 words are allowed in a phrase, and 10,000 behind ~ and /. Refused are a phrase "
      "of stop words alone and a `*` behind a word, which would stand for letters."},
     {"Patterns",
      "In the boolean syntax a word may stand for several words of the index:\n"
