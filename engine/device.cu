@@ -61,6 +61,13 @@ static void query_device(int number, gx_device *d)
     d->l2_bytes = (uint64_t)p.l2CacheSize;
     cudaFuncAttributes a;
     size_t have = 0, total = 0;
+    if (p.major < 8) {
+        snprintf(d->why, sizeof d->why,
+                 "its compute capability is %d.%d, and gpuidx needs 8.0 (Ampere) or newer: its kernels copy to shared "
+                 "memory in the background",
+                 p.major, p.minor);
+        return;
+    }
     if ((e = cudaSetDevice(number)) != cudaSuccess || (e = cudaMemGetInfo(&have, &total)) != cudaSuccess) {
         snprintf(d->why, sizeof d->why, "it cannot be opened: %s (another process may hold it alone)",
                  cudaGetErrorString(e));

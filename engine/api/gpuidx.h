@@ -120,6 +120,12 @@ GX_API const char *gx_status_name(gx_status st); /* "corrupt index", "usage", ..
 GX_API int gx_status_exit(gx_status st);         /* 0 to 9; 70 for a defect; 75 for GX_EBUSY */
 GX_API const char *gx_version(void);             /* "0.1.0" */
 
+/* How the library was built, a JSON object on one line: schema (1), gpuidx (the version), commit ("" where it was not
+ * built from a git repository), architecture (of the CPU), compiler, gpu (an array: "sm_90", or "compute_80" for PTX;
+ * empty without the GPU engine), cuda (nvcc's version, or null), and libraries: an object of names and the versions
+ * that were compiled against, or null. It lives as long as the process. */
+GX_API const char *gx_build_description(void);
+
 typedef struct gx_index gx_index;
 typedef struct gx_engine gx_engine;
 typedef struct gx_session gx_session;

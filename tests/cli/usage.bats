@@ -8,6 +8,13 @@ setup_file() { build_tiny; }
     exits 0
     [[ $output =~ ^gpuidx\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
     silent
+    ask --version --json
+    exits 0
+    python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+assert d["schema"] == 1 and d["libraries"]["zlib"] and isinstance(d["gpu"], list) and d["compiler"], d' <<<"$output"
+    silent
 }
 
 @test "no command is a mistake, and shows the help" {

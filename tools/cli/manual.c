@@ -215,8 +215,10 @@ static void help_program(FILE *out)
         fprintf(out, "  %-12s %s\n", cli_this.commands[i]->name, cli_this.commands[i]->summary);
     help_examples(out, cli_this.examples);
     help_exits(out);
-    fprintf(out, "\n'%s help COMMAND' says more about each; '%s --version' is the version.\n", cli_this.name,
-            cli_this.name);
+    fprintf(out,
+            "\n'%s help COMMAND' says more about each; '%s --version' is the version, with\n"
+            "--json how it was built.\n",
+            cli_this.name, cli_this.name);
 }
 
 void cli_print_help(FILE *out, const cli_command *command, bool all)
@@ -387,6 +389,7 @@ static void man_program(FILE *out)
             ".Ar ...\n"
             ".Nm %s\n"
             ".Fl \\-version\n"
+            ".Op Fl \\-json\n"
             ".Sh DESCRIPTION\n",
             cli_this.name, cli_this.name);
     man_text(out, cli_this.description);

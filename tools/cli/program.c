@@ -108,6 +108,10 @@ static int dispatch(int argc, char **argv)
         cli_print_help(stderr, NULL, false);
         return 2;
     }
+    if (argc == 3 && strcmp(argv[1], "--version") == 0 && strcmp(argv[2], "--json") == 0) {
+        puts(gx_build_description());
+        return 0;
+    }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         printf("%s %s\n", cli_this.name, gx_version());
         return 0;

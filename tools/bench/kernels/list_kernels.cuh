@@ -171,7 +171,7 @@ __device__ __forceinline__ void scan_two_segments(uint32_t (&a)[4], uint32_t (&b
 /* ---- groups ---- */
 
 /* A warp's stages in shared memory are filled by the copy engine, in turn; a stage's mbarrier
- * completes when its words are there. */
+ * completes when its words are there. GPUs before compute capability 9.0 have no such engine: a lane copies. */
 __device__ __forceinline__ uint32_t shared_address(const void *p)
 {
     return (uint32_t)__cvta_generic_to_shared(p);
@@ -179,9 +179,14 @@ __device__ __forceinline__ uint32_t shared_address(const void *p)
 
 __device__ __forceinline__ void barrier_init(uint64_t *barrier)
 {
+#if __CUDA_ARCH__ >= 900
     asm volatile(
         "mbarrier.init.shared::cta.b64 [%0], 1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(shared_address(barrier))
         : "memory");
+#else
+    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+    __threadfence_block();
+#endif
 }
 
 /* Copies begin at multiples of 16 bytes: this number of words before is copied too. */
@@ -195,6 +200,7 @@ __device__ __forceinline__ uint32_t words_before(const uint32_t *from)
 __device__ __forceinline__ void stage_fetch(uint32_t *stage, uint64_t *barrier, const uint32_t *from, uint32_t n)
 {
     const uint32_t skip = words_before(from), bytes = n ? (skip + n + 3) / 4 * 16 : 0;
+#if __CUDA_ARCH__ >= 900
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                  : "memory");
     if (bytes)
@@ -202,13 +208,24 @@ __device__ __forceinline__ void stage_fetch(uint32_t *stage, uint64_t *barrier, 
                          shared_address(stage)),
                      "l"(from - skip), "r"(bytes), "r"(shared_address(barrier))
                      : "memory");
+#else
+    for (uint32_t i = 0; i < bytes / 16; ++i)
+        reinterpret_cast<uint4 *>(stage)[i] = reinterpret_cast<const uint4 *>(from - skip)[i];
+    asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(shared_address(barrier))
+                 : "memory");
+#endif
 }
+
+#if __CUDA_ARCH__ >= 900
+#define MBARRIER_WAIT "mbarrier.try_wait.parity.shared::cta.b64" /* which sleeps for a while */
+#else
+#define MBARRIER_WAIT "mbarrier.test_wait.parity.shared.b64"
+#endif
 
 __device__ __forceinline__ void stage_wait(const uint64_t *barrier, uint32_t parity)
 {
     asm volatile("{\n\t.reg .pred done;\n\t"
-                 "again_%=:\n\t"
-                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n\t"
+                 "again_%=:\n\t" MBARRIER_WAIT " done, [%0], %1;\n\t"
                  "@done bra ready_%=;\n\t"
                  "bra again_%=;\n\t"
                  "ready_%=:\n\t}" ::"r"(shared_address(barrier)),
