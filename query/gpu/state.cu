@@ -359,6 +359,7 @@ void gpu_release_index(void *state)
     if (s->stream)
         (void)cudaStreamDestroy(s->stream);
     (void)cudaGetLastError();
+    close_positions(s);
     close_columns(&s->columns);
     free(s->aux_of);
     free(s->row_of);
@@ -406,6 +407,7 @@ static gx_status open_state(gpu_prepared_index *s, const gx_engine_options *opt,
     s->small_grid = small_batch_grid(s->coding, s->multiprocessors);
     s->tiled = find_tiled_grid(s->coding, s->multiprocessors);
     s->documents = documents_grid(s->coding, s->multiprocessors);
+    s->phrases = phrases_grid(s->coding, s->multiprocessors);
     describe_state(s, p.name);
     return GX_OK;
 }

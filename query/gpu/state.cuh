@@ -8,6 +8,7 @@
 #include "query/gpu/kernels/tiles.cuh"
 #include "query/gpu/memory.cuh"
 #include "query/gpu/payload.cuh"
+#include "query/gpu/positions.cuh"
 
 #include <pthread.h>
 
@@ -51,6 +52,8 @@ struct gpu_prepared_index {
     uint64_t tile_memory; /* bytes that the rows may still take */
     tiled_grid tiled;
     uint32_t documents; /* grid of search_documents */
+    uint32_t phrases;   /* grid of search_phrases */
+    device_positions positions;
     device_columns columns;
     cudaStream_t stream;
     uint32_t running;            /* batches in flight in all sessions; atomic */

@@ -7,6 +7,7 @@
 
 extern "C" {
 #include "query/filter/mask.h"
+#include "query/plan/phrase_program.h"
 }
 
 #include <algorithm>
@@ -179,7 +180,7 @@ static void describe_filter(gpu_prepared_index *s, sub_batch *p, const gx_filter
     find_groups(&s->columns, f, &groups);
     describe_limits(s, p, &groups, q);
     describe_bin(s, p, &groups, q);
-    if (p->queries[q].n_terms <= SHORT_QUERY_TERMS)
+    if (p->queries[q].n_terms <= SHORT_QUERY_TERMS && !p->phrases)
         describe_documents(s, p, &groups, q);
 }
 
@@ -213,7 +214,8 @@ static void describe_lists(const gpu_prepared_index *s, sub_batch *p, const quer
     /* k-th impacts of all documents are no lower bound under a mask or a filter */
     const bool known = !plan->mask && !plan->filter;
     const uint32_t n = plan->n_terms;
-    const bool any_k = !conjunctive || (n == 1 && form.rq->op != GX_OP_AND_OR); /* the k best of a list are answers */
+    /* the k best of a list are answers */
+    const bool any_k = !conjunctive || (n == 1 && form.rq->op != GX_OP_AND_OR && !plan->program);
     const uint32_t kth = known && any_k ? find_kth(plan->k) : N_KTH;
     uint32_t likely = known || !any_k ? 1 : likely_threshold(s, b, plan, share, form.rq->guesses);
     uint32_t total = 0, first = form.rq->threshold > 1 ? form.rq->threshold : 1;
@@ -374,6 +376,16 @@ gx_status choose_tiles(gpu_session *x, const gx_plan *plan, uint32_t n_queries, 
     return GX_OK;
 }
 
+static void describe_program(sub_batch *p, const gx_phrase_program *program, gpu_query *Q)
+{
+    if (!program)
+        return;
+    Q->program = p->n_program_words;
+    memcpy(p->programs + p->n_program_words, program->words, program->n_words * sizeof *program->words);
+    p->n_program_words += program->n_words;
+    p->phrases = true;
+}
+
 /* A query that is searched by tiles has no items. Its lists have rows in the place of maps. */
 static void describe_tiles(sub_batch *p, const gx_plan *plan, const bounds *b, uint32_t q)
 {
@@ -404,6 +416,7 @@ static gx_status describe_query(gpu_prepared_index *s, sub_batch *p, const query
     Q->c0 = plan->norm.c0;
     Q->c1 = plan->norm.c1;
     Q->min_K = gx_bm25_K(plan->norm, s->ix->min_doc_len);
+    describe_program(p, plan->program, Q);
     TRY_STATUS(describe_tests(s, p, plan, Q, &share, err));
     p->n_queries += 1;
     Q->capacity = candidates_of(s->ix, plan, form.rq);
@@ -458,7 +471,8 @@ void begin_description(sub_batch *p)
     p->document_items[0] = p->document_items[1] = p->n_early = 0;
     p->takes_documents = p->any_tests = false;
     p->n_candidates = p->n_answers = 0;
-    p->any_exhaustive = p->any_select = p->in_turn = false;
+    p->any_exhaustive = p->any_select = p->in_turn = p->phrases = false;
+    p->n_program_words = 0;
 }
 
 /* ---- items ---- */
@@ -577,7 +591,8 @@ request_footprint count_request(const gx_index *ix, const gx_plan *plan, const r
             times * (uint64_t)candidates_of(ix, plan, rq),
             times * (uint64_t)plan->k,
             rq->tiled,
-            filtered};
+            filtered,
+            plan->program ? plan->program->n_words : 0};
 }
 
 /* ---- answers ---- */

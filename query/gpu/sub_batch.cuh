@@ -42,7 +42,7 @@ struct segment {
 struct sub_batch {
     bool busy;
     segment device, pinned;
-    uint32_t n_requests, n_queries, n_first, n_terms, n_ranges, n_items;
+    uint32_t n_requests, n_queries, n_first, n_terms, n_program_words, n_ranges, n_items;
     uint32_t items_end[N_LAUNCHES];          /* end of each launch's items */
     bool in_turn;                            /* lists enter the queue in turn (list_queue.cuh), in the only launch */
     uint32_t shared, spread;                 /* see list_queue */
@@ -52,6 +52,7 @@ struct sub_batch {
     uint32_t document_items[N_DOCUMENT_LAUNCHES];
     uint64_t n_candidates, n_answers;
     bool any_exhaustive, any_select, any_tests;
+    bool phrases;                /* the queries are those of programs */
     uint32_t n_early;            /* queries with QUERY_EARLY_MASK */
     bool takes_documents;        /* whether filters' documents can be searched */
     bool direct;                 /* the kernels write the answers to host memory */
@@ -62,11 +63,12 @@ struct sub_batch {
     /* of each query, the documents to which its filter limits it: [first_doc, end_doc); end_doc 0: all */
     uint32_t first_doc[MAX_QUERIES], end_doc[MAX_QUERIES];
     const uint32_t *heads; /* of the index */
-    /* Pinned; the first five are contiguous: */
+    /* Pinned; the first six are contiguous: */
     gpu_query *queries;
     tiled_query *tiled;
     selected_documents *documents;
     gpu_term *terms;
+    uint32_t *programs; /* [n_program_words] */
     item_range *ranges;
     gpu_query_state *results;   /* written by the GPU */
     uint64_t *answers;          /* written by the GPU if `direct`; NULL if there are more than MAX_ANSWERS keys */
@@ -76,6 +78,7 @@ struct sub_batch {
     tiled_query *d_tiled;
     selected_documents *d_documents;
     gpu_term *d_terms;
+    uint32_t *d_programs;
     item_range *d_ranges;
     gpu_query_state *d_states;
     uint32_t *d_histograms, *d_next, *d_queue;
@@ -197,7 +200,7 @@ constexpr uint64_t max_candidates(uint64_t k, bool and_then_or)
 /* Upper bounds of the array elements that requests take in a sub-batch. items: with the longest
  * items. */
 struct request_footprint {
-    uint64_t queries, terms, ranges, items, candidates, answers, tiled, documents;
+    uint64_t queries, terms, ranges, items, candidates, answers, tiled, documents, program_words;
 };
 request_footprint count_request(const gx_index *ix, const gx_plan *plan, const request *rq, bool fine);
 

@@ -78,6 +78,8 @@ typedef struct gx_plan {
     gx_scorer norm;
     gx_plan_term *terms;             /* [n_terms], by rising df, then rising list; the plan's own */
     uint32_t n_phrases;              /* known ones; op == GX_OP_AND and n_unknown > 0: 0 */
+    /* Of a plan that an engine runs in the place of one with phrases (phrase_program.h); NULL: of none */
+    const struct gx_phrase_program *program;
     struct gx_plan_phrases *phrases; /* [n_phrases] (phrases.h), the plan's own; NULL: none, or those of its parts */
     bool (*cancel)(void *user);
     void *user;

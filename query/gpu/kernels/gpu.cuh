@@ -17,6 +17,8 @@
  *   small_batch_search.cuh  the same for a small batch, with block_threshold.cuh and query_slot.cuh
  *   list_queue.cuh  the same for a few hundred queries, whose lists go in turn
  *   documents.cu    the search of the documents that a rare filter selects
+ *   phrases.cu      the search of queries with phrases, with phrases.cuh
+ *   positions.cu    uploads the positions of words
  *   tiles.cu        the search by tiles: long queries, with accumulators
  *   exhaustive.cu   scores every posting
  *   facets.cu       describes queries whose matches are counted; keeps the ordinals of facets
@@ -138,9 +140,12 @@ struct alignas(16) gpu_query {
     /* Number of an earlier query, or NO_QUERY: this query is answered only if that one has
      * accepted fewer than k documents. */
     uint32_t after;
-    float c0, c1;    /* gx_scorer, with QUERY_LOSSY */
-    float min_K;     /* K of the collection's shortest document */
-    uint32_t shares; /* in a small batch, items into which each block is divided: a power of two <= MAX_SHARES */
+    float c0, c1; /* gx_scorer, with QUERY_LOSSY */
+    float min_K;  /* K of the collection's shortest document */
+    union {
+        uint32_t shares;  /* in a small batch, items into which each block is divided: a power of two <= MAX_SHARES */
+        uint32_t program; /* of a query with phrases: where its program begins in gpu_batch.programs */
+    };
     uint64_t answer; /* index of its first key in gpu_batch.answers */
     /* QUERY_MASKED: a bit a document, set if it may be returned; QUERY_EARLY_MASK: see there; else NULL */
     const uint32_t *mask;
@@ -306,7 +311,16 @@ struct linger_params {
     uint32_t linger_ns; /* how long the kernel waits for the next query; 0: it ends after the first */
 };
 
-enum { COUNT_DECODED, COUNT_LOOKUPS, N_COUNTS };
+/* COUNT_UNREADABLE: documents whose positions are damaged, or are so many that the host has to read them */
+enum { COUNT_DECODED, COUNT_LOOKUPS, COUNT_UNREADABLE, N_COUNTS };
+
+/* The positions of the index's words (FORMAT.md), all in device memory. */
+struct gpu_positions {
+    const uint32_t *words, *ends, *wraps;
+    const uint8_t *titles; /* NULL: no title has words */
+    uint64_t n_words;
+    uint32_t n_wraps, title_width;
+};
 
 struct gpu_batch {
     const gpu_query *queries;
@@ -319,6 +333,8 @@ struct gpu_batch {
     unsigned long long *candidates, *answers;      /* keys; answers may be host memory */
     gpu_query_state *results;                      /* [n_queries], host memory: the final states, with done = 0 */
     unsigned long long *counts;                    /* [N_COUNTS] */
+    const uint32_t *programs;                      /* of queries with phrases (query/plan/phrase_program.h) */
+    gpu_positions positions;                       /* set if there are such queries */
 };
 
 /* Where a launch whose lists enter the queue in turn finds its items (list_queue.cuh). */

@@ -84,6 +84,13 @@ void search_small_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R,
 void search_medium_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, const medium_batch *M,
                          uint32_t n_blocks, cudaStream_t stream);
 
+/* ---- phrases.cu ---- */
+
+/* Prepare the kernels on the current device. Returns how many thread blocks fill it. */
+uint32_t phrases_grid(uint32_t coding, uint32_t multiprocessors);
+/* Search the batch's items, all of queries with phrases. */
+void search_phrases(const gpu_index &X, uint32_t coding, const gpu_batch &R, uint32_t grid, cudaStream_t stream);
+
 /* ---- documents.cu ---- */
 
 /* Documents of filters that a launch searches. */

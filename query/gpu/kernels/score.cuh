@@ -55,12 +55,12 @@ __device__ __forceinline__ uint32_t class_lower_bound(const term_filter &f, uint
 /* Whether the documents come from one of the query's lists (documents.cu). */
 template <class P> constexpr bool HAS_LIST = true;
 
-/* Returns the tf of a document that a dense list holds. The document's rank in the map is its
- * posting's position in the list. */
-template <class P>
-__device__ __forceinline__ uint32_t dense_tf(const gpu_index &X, const gpu_term *t, const term_filter &f, uint32_t doc)
+/* Whether the queries have phrases, which documents are tested for last (phrases.cuh). */
+template <class P> constexpr bool HAS_PHRASES = false;
+
+/* Returns the posting of a document that a dense list holds: its rank in the map. */
+__device__ __forceinline__ uint32_t dense_posting(const gpu_index &X, const term_filter &f, uint32_t doc)
 {
-    typedef typename P::template tf<true> T;
     /* number of the rank, and bits between that rank and the document */
     const uint32_t group = doc / (32 * RANK_WORDS), below = doc % (32 * RANK_WORDS);
     const uint4 *words = reinterpret_cast<const uint4 *>(X.maps + f.map) + group * (RANK_WORDS / 4);
@@ -75,6 +75,15 @@ __device__ __forceinline__ uint32_t dense_tf(const gpu_index &X, const gpu_term 
             /* mask of the low bits that count, at most 32 */
             at += __popc(w[u] & __funnelshift_lc(~0u, 0, max(n - 32 * u, 0)));
     }
+    return at;
+}
+
+/* Returns the tf of a document that a dense list holds. */
+template <class P>
+__device__ __forceinline__ uint32_t dense_tf(const gpu_index &X, const gpu_term *t, const term_filter &f, uint32_t doc)
+{
+    typedef typename P::template tf<true> T;
+    const uint32_t at = dense_posting(X, f, doc);
     const term_blocks blocks = read(&t->at);
     const term_payload p = read(&t->payload);
     const uint32_t len = block_len<P>(X), j = at / len, n = j + 1 < blocks.n_blocks ? len : p.df - j * len;
@@ -88,7 +97,14 @@ struct item_lists {
     const gpu_term *terms; /* the query's */
     uint32_t n, li;        /* number of lists; index of the item's list */
     bool conjunctive;      /* the query is an AND */
+    uint32_t n_required;   /* with HAS_PHRASES, the lists that must hold a document: the first ones */
 };
+
+/* Whether a document that list j does not hold is no answer. */
+template <class P> __device__ __forceinline__ bool is_required(const item_lists &L, uint32_t j)
+{
+    return HAS_PHRASES<P> ? j < L.n_required : L.conjunctive;
+}
 
 /* A document of the item's list. Each lane has one. */
 struct candidate {
@@ -138,7 +154,7 @@ __device__ __forceinline__ candidate bound_candidate(const gpu_index &X, const g
                         valid = false; /* an earlier list holds the document and scores it */
                     if (g == 0 && !(j > li && class_exact(f, c)))
                         codes |= (8 | c) << 4 * u;
-                } else if (L.conjunctive) {
+                } else if (is_required<P>(L, j)) {
                     valid = false;
                 }
             }
@@ -203,11 +219,17 @@ __device__ __forceinline__ bool look_up_rest(const gpu_index &X, const item_list
             c.s -= class_bound(read(&L.terms[j].filter), code & 7, w, c.K);
             if (tf)
                 c.s += gx_bm25_impact(w, tf, c.K);
-            ok = c.s >= T && (tf || !L.conjunctive);
+            ok = c.s >= T && (tf || !is_required<P>(L, j));
         }
     }
     return ok;
 }
+
+/* Whether a document that the required lists hold matches the query's phrases, and its score reaches T. c.s is the
+ * sum of all lists' impacts, and becomes the score. */
+template <class P>
+__device__ __noinline__ bool match_phrases(const gpu_index &X, const gpu_batch &R, const gpu_query &Q,
+                                           const gpu_term *terms, candidate &c, uint32_t T, uint32_t lane);
 
 /* Scores up to 32 postings of the item's list, one a lane. Documents that reach T become
  * candidates. Returns the threshold. SHARED is warp_shared or has its `wrote` and `lookups`. */
@@ -240,7 +262,9 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
         candidate c = {__shfl_sync(ALL_LANES, own.doc, src), 0, best, __shfl_sync(ALL_LANES, own.codes, src)};
         c.K = __shfl_sync(ALL_LANES, own.K, src);
         const uint32_t asked = policy::prefetch(R, staged.item.query, lane);
-        const bool ok = look_up_rest<P, LONG>(X, L, T, c, lookups, lane);
+        bool ok = look_up_rest<P, LONG>(X, L, T, c, lookups, lane);
+        if constexpr (HAS_PHRASES<P>)
+            ok = ok && match_phrases<P>(X, R, Q, L.terms, c, T, lane);
         /* for a large k the threshold rises steadily, and the room for candidates is small */
         const bool rises = Q.k > SMALL_K;
         T = policy::update(R, staged.item.query, asked, !ok || rises, T, lane);

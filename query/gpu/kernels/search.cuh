@@ -207,8 +207,8 @@ __device__ __forceinline__ bool apply_tests(const gpu_test *tests, uint32_t n, c
  * TESTED, the query's tests to the queue, which grows down from queue_end. Returns its new length. A
  * tf of 0 marks no posting. Lane i of slack_by_tf has the slack of a posting with tf i (lane 31: of
  * 31 and more): its bound minus the threshold (AND: 0), or a negative value if the bound does not
- * reach the threshold. */
-template <bool TESTED, uint32_t V>
+ * reach the threshold. With SOME_REQUIRED the lists of an AND from L.n_required on need not hold a document. */
+template <bool TESTED, uint32_t V, bool SOME_REQUIRED = false>
 __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &Q, const item_lists &L, int slack_by_tf,
                                            uint32_t (&d)[V], const uint32_t (&f)[V], uint2 *queue_end,
                                            uint32_t *n_queued, uint32_t queued)
@@ -223,7 +223,7 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &
     }
     if (Q.flags & QUERY_MASKED && !apply_mask<V>(Q.mask, d, slack))
         return queued;
-    for (uint32_t j = L.li + 1; j < L.n; ++j) {
+    for (uint32_t j = L.li + 1; j < (SOME_REQUIRED ? L.n_required : L.n); ++j) {
         const term_filter t = read(&L.terms[j].filter);
         const uint32_t *map = X.maps + t.map;
         const int less = L.conjunctive ? ABSENT : (int)t.bound;
@@ -473,13 +473,13 @@ template <class P, bool LONG, uint32_t V> struct item_search {
         const uint32_t take = min(n_waiting, BATCH);
         n_waiting -= take;
         if constexpr (DIRECT) {
-            n_queued = filter<READS_TESTS<P>, V>(X, staged.query, L, slack_by_tf, d, f, ws.postings + SPACE<V>,
-                                                 &ws.n_queued, n_queued);
+            n_queued = filter<READS_TESTS<P>, V, HAS_PHRASES<P>>(X, staged.query, L, slack_by_tf, d, f,
+                                                                 ws.postings + SPACE<V>, &ws.n_queued, n_queued);
         } else {
             uint32_t docids[BATCH / 32], tfs[BATCH / 32];
             take_batch(ws.postings + n_waiting, take, lane, docids, tfs);
-            n_queued = filter<READS_TESTS<P>, BATCH / 32>(X, staged.query, L, slack_by_tf, docids, tfs,
-                                                          ws.postings + SPACE<V>, &ws.n_queued, n_queued);
+            n_queued = filter<READS_TESTS<P>, BATCH / 32, HAS_PHRASES<P>>(
+                X, staged.query, L, slack_by_tf, docids, tfs, ws.postings + SPACE<V>, &ws.n_queued, n_queued);
         }
         return __shfl_sync(ALL_LANES, read_early, 0);
     }
@@ -523,9 +523,9 @@ template <class P, bool LONG, uint32_t V>
 __device__ __forceinline__ void search_item(const gpu_index &X, const gpu_batch &R, const staged_item &staged,
                                             const staged_item &next_item, bool more, uint32_t lane, warp_shared<V> &ws)
 {
-    const item_lists L = {item_terms<LONG>(R, staged), staged.query.n_terms,
-                          (staged.item.packed & ITEM_TERM) - staged.query.first_term,
-                          (staged.query.flags & QUERY_AND) != 0};
+    const item_lists L = {
+        item_terms<LONG>(R, staged), staged.query.n_terms, (staged.item.packed & ITEM_TERM) - staged.query.first_term,
+        (staged.query.flags & QUERY_AND) != 0, HAS_PHRASES<P> ? __ldg(R.programs + staged.query.program) : 0};
     const gpu_term *own = L.terms + L.li;
     const bool ready = ws.next_staged;
     const uint32_t T = staged.threshold;
