@@ -17,12 +17,12 @@ static const cli_command cmd_generate = {
 };
 
 static const cli_command *const commands[] = {
-    &cmd_build, &cmd_query,   &cmd_replay,     &cmd_eval,  &cmd_sweep,  &cmd_calibrate, &cmd_info,
-    &cmd_doc,   &cmd_term,    &cmd_analyze,    &cmd_check, &cmd_recode, &cmd_reorder,   &cmd_collect,
-    &cmd_add,   &cmd_update,  &cmd_delete,     &cmd_merge, &cmd_import, &cmd_export,    &cmd_generate,
-    &cmd_bench, &cmd_devices, &cmd_completion, &cmd_help,
+    &cmd_build,    &cmd_query, &cmd_replay,  &cmd_eval,       &cmd_fuse,  &cmd_sweep,  &cmd_calibrate,
+    &cmd_info,     &cmd_doc,   &cmd_term,    &cmd_analyze,    &cmd_check, &cmd_recode, &cmd_reorder,
+    &cmd_collect,  &cmd_add,   &cmd_update,  &cmd_delete,     &cmd_merge, &cmd_import, &cmd_export,
+    &cmd_generate, &cmd_bench, &cmd_devices, &cmd_completion, &cmd_help,
 #ifdef GX_SERVE
-    &cmd_mcp,   &cmd_serve,
+    &cmd_mcp,      &cmd_serve,
 #endif
     NULL,
 };

@@ -135,6 +135,7 @@ typedef struct gx_trec_row {
     const char *qid, *docno; /* NUL-terminated; the strings belong to the table */
     float value;             /* the relevance, an integer of at most 2^24 in magnitude, or the score */
     uint32_t line;           /* the line in the file, from 1 */
+    double number;           /* the value as the file has it, in double precision */
 } gx_trec_row;
 
 typedef struct gx_trec_topic {
@@ -155,6 +156,47 @@ typedef struct gx_trec_table {
  * GX_ENOMEM. */
 GX_API gx_status gx_trec_read(gx_trec_table *out, const char *path, gx_trec_kind kind, gx_error *err);
 GX_API void gx_trec_free(gx_trec_table *t);
+
+/* ---- several runs as one ---- */
+
+typedef enum gx_fusion_method {
+    GX_FUSION_RRF, /* a run adds w / (k + rank), rank 1 the best: by falling score, of equal ones as the lines stand */
+    GX_FUSION_SUM  /* a run adds w times its score, normalised among those that it gives to the query's documents */
+} gx_fusion_method;
+typedef enum gx_fusion_norm {
+    GX_FUSION_PLAIN,   /* s */
+    GX_FUSION_MIN_MAX, /* (s - least) / (greatest - least); 0 where all are equal */
+    GX_FUSION_Z_SCORE  /* (s - mean) / standard deviation of these scores; 0 where all are equal */
+} gx_fusion_norm;
+
+typedef struct gx_fusion_options {
+    size_t size;
+    gx_fusion_method method;
+    gx_fusion_norm norm;   /* of GX_FUSION_SUM */
+    double k;              /* of GX_FUSION_RRF; at least 0 */
+    uint32_t most;         /* documents of a query that are kept, at least 1 */
+    const double *weights; /* [n] one for each run, finite; NULL: 1 each */
+} gx_fusion_options;
+/* clang-format off */
+#define GX_FUSION_OPTIONS {sizeof(gx_fusion_options), GX_FUSION_RRF, GX_FUSION_MIN_MAX, 60, 1000, NULL}
+/* clang-format on */
+#define GX_MAX_FUSED_RUNS 10000u
+
+typedef struct gx_fused_row {
+    const char *qid, *docno; /* of the runs, which must stay */
+    double score;
+} gx_fused_row;
+typedef struct gx_fused {
+    gx_fused_row *rows; /* [n_rows] by qid, then by falling score, then by docno in byte order */
+    size_t n_rows;
+} gx_fused;
+
+/* Fuse n runs: a document's score is the sum of what the runs add that have it, in their order, in double precision.
+ * opt NULL: the defaults. Free *out with gx_fused_free. GX_EUSAGE (options out of range), GX_EINPUT (a score that is
+ * not finite, of GX_FUSION_SUM), GX_ENOMEM. */
+GX_API gx_status gx_fuse(gx_fused *out, const gx_trec_table *runs, size_t n, const gx_fusion_options *opt,
+                         gx_error *err);
+GX_API void gx_fused_free(gx_fused *f);
 
 /* One measure. The manual page gpuidx-eval(1) defines each. */
 typedef struct gx_measure {

@@ -41,7 +41,7 @@ static unsigned split_fields(char *line, char *fields[MAX_FIELDS + 1])
 /* Parse a relevance or a score. false: the field is no such number, and *why says so. Scores are
  * floats, because trec_eval holds them as floats, and this decides which answers have equal
  * scores. */
-static bool parse_value(float *out, const char *field, gx_trec_kind kind, const char **why)
+static bool parse_value(float *out, double *number, const char *field, gx_trec_kind kind, const char **why)
 {
     char *end;
     if (kind == GX_TREC_QRELS) {
@@ -51,11 +51,13 @@ static bool parse_value(float *out, const char *field, gx_trec_kind kind, const 
             return false;
         *why = "is out of range for a relevance";
         *out = (float)rel;
+        *number = (double)rel;
         return rel >= -(1L << 24) && rel <= 1L << 24;
     }
     const double score = gx_strtod(field, &end);
     *why = "is not a score";
     *out = (float)score;
+    *number = score;
     return end != field && !*end && !isnan(score);
 }
 
@@ -74,7 +76,7 @@ static gx_status parse_line(gx_trec_row *row, char *line, uint32_t number, const
                                : "qid Q0 docno rank score tag");
     const char *why, *value = fields[want == 6 ? 4 : want - 1];
     *row = (gx_trec_row){.qid = fields[0], .docno = fields[beir ? 1 : 2], .line = number};
-    if (!parse_value(&row->value, value, kind, &why))
+    if (!parse_value(&row->value, &row->number, value, kind, &why))
         return gx_fail(err, GX_EINPUT, "%s:%u: \"%.40s\" %s", path, number, value, why);
     return GX_OK;
 }

@@ -304,7 +304,7 @@ static uint32_t read_pattern(reading *r, const gx_node *n, float weight, bool ne
     r->group = group;
     r->b->n_leaves -= e && e->n > 1 ? e->n - 1 : 0; /* it counts as one word */
     for (uint32_t i = 0; e && i < e->n; ++i) {
-        r->weight = weight / (float)(1 + e->words[i].distance);
+        r->weight = weight * (1 / (float)(1 + e->words[i].distance));
         take_term(r, &(gx_found_term){.term = e->words[i].word, .len = e->words[i].len});
     }
     if (e && e->n == 0)

@@ -22,7 +22,7 @@ boolean() {
         complains 'column '
     done
     "$GPUIDX" collect -q "$WORDS" -o c
-    for query in '+-apple' 'banana +-apple' '+-(y:1)' 'app*' '!apple' 'y: 1'; do
+    for query in '+-apple' 'banana +-apple' '+-(y:1)' 'app?*x *' '!apple' 'y: 1'; do
         ask delete c --syntax=boolean --query "$query"
         exits 2
         [ "$("$GPUIDX" query c -q --engine=cpu -f tsv 'apple banana cherry' | wc -l)" -eq 4 ]

@@ -120,9 +120,9 @@ int cli_become(const cli_command *command, const char *const *first, int argc, c
 int cli_run_beside(const char *program, const char *const *args /* ends at NULL */);
 
 /* Commands; each is defined in tools/commands/NAME.c and listed in gpuidx.c. The last two belong to every program. */
-extern const cli_command cmd_build, cmd_calibrate, cmd_query, cmd_replay, cmd_eval, cmd_sweep, cmd_doc, cmd_term,
-    cmd_analyze, cmd_info, cmd_check, cmd_import, cmd_export, cmd_recode, cmd_reorder, cmd_collect, cmd_add, cmd_update,
-    cmd_delete, cmd_merge, cmd_devices, cmd_completion, cmd_help;
+extern const cli_command cmd_build, cmd_calibrate, cmd_query, cmd_replay, cmd_eval, cmd_fuse, cmd_sweep, cmd_doc,
+    cmd_term, cmd_analyze, cmd_info, cmd_check, cmd_import, cmd_export, cmd_recode, cmd_reorder, cmd_collect,
+    cmd_add, cmd_update, cmd_delete, cmd_merge, cmd_devices, cmd_completion, cmd_help;
 extern const cli_command cmd_mcp, cmd_serve; /* where libmicrohttpd is there */
 
 /* clang-format off */

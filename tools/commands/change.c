@@ -476,6 +476,29 @@ static int move_matches(gx_session *s, gx_engine *en, const gx_query *query, gx_
     return code;
 }
 
+/* What a pattern stands for is not cut here: where some of its words were left out, as many documents would be deleted
+ * too little, or, where it is negated, too much. */
+static int check_patterns(const gx_index *ix, const gx_query *query, const gx_query_options *o)
+{
+    gx_highlighter *h;
+    gx_error err = {0};
+    int code = 0;
+    if (gx_highlighter_open_options(&h, ix, query, o, &err))
+        return cli_fail_error(&err);
+    for (uint32_t i = 0; i < gx_highlighter_n_patterns(h) && code == 0; ++i) {
+        gx_text pattern = {0};
+        const gx_expansion *e = gx_highlighter_pattern(h, i, &pattern);
+        if (e->n_matched > e->n)
+            code = cli_fail(GX_EUSAGE,
+                            "--query: %.*s stands for %s words, and at most %u are possible; nothing is deleted",
+                            pattern.len < 80 ? (int)pattern.len : 80, pattern.len ? pattern.bytes : "",
+                            show_count(e->n_matched), GX_MAX_TERMS);
+        free(pattern.bytes);
+    }
+    gx_highlighter_close(h);
+    return code;
+}
+
 /* Clear the bits of those documents that do not match the query. */
 static int keep_matches(const cli_args *a, const gx_index *ix, uint64_t *words)
 {
@@ -501,10 +524,13 @@ static int keep_matches(const cli_args *a, const gx_index *ix, uint64_t *words)
     o.op = (gx_op)cli_choice(a, "op");
     o.op = o.op == GX_OP_AND_OR ? GX_OP_OR : o.op; /* its answer where all are asked for */
     o.k = k ? k : 1;
+    o.expansion.max_words = GX_MAX_TERMS;
     gx_index_get_quick_stats(ix, &stats);
     if (stats.impacts)
         o.preset = GX_IMPACT;
     int code = docids && matches ? 0 : cli_fail(GX_ENOMEM, "no memory for the documents that match");
+    if (code == 0)
+        code = check_patterns(ix, &query, &o);
     if (code == 0 && (gx_engine_open(&en, ix, &cpu, &err) || gx_session_open(&s, en, &err)))
         code = cli_fail_error(&err);
     for (uint32_t n = k; code == 0 && n && n == k;)

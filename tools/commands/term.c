@@ -136,10 +136,69 @@ static int put_word(const cli_args *a, const gx_index *ix, const char *word)
     return code;
 }
 
+/* ---- several words ---- */
+
+static void put_words_json(const char *what, const char *text, const gx_expansion *e)
+{
+    printf("{\"schema\":1,\"%s\":", what);
+    out_put_json(stdout, text, strlen(text));
+    printf(",\"matched\":%" PRIu64 ",\"words\":[", e->n_matched);
+    for (uint32_t i = 0; i < e->n; ++i) {
+        fputs(i ? ",{\"term\":" : "{\"term\":", stdout);
+        out_put_json(stdout, e->words[i].word, e->words[i].len);
+        printf(",\"df\":%" PRIu64 ",\"distance\":%u}", e->words[i].df, e->words[i].distance);
+    }
+    puts("]}");
+}
+
+/* Words that begin with a text, or are near a word, each with its df. */
+static int put_words(const cli_args *a, const gx_index *ix, const char *flag)
+{
+    gx_error err = {0};
+    gx_expansion *e;
+    gx_expand_options opt = GX_EXPAND_OPTIONS;
+    const char *text = cli_text(a, flag);
+    const bool like = strcmp(flag, "like") == 0;
+    opt.max_words = cli_given(a, "top") ? (uint32_t)cli_count(a, "top") : 10;
+    opt.as_is = cli_switch(a, "as-is");
+    opt.nearest = like;
+    if (opt.max_words == 0 || opt.max_words > GX_MAX_EXPANSIONS)
+        return cli_usage(a, "--top=%u: from 1 to %u words can be printed", opt.max_words, GX_MAX_EXPANSIONS);
+    if (gx_index_expand(&e, ix, like ? GX_PATTERN_FUZZY : GX_PATTERN_PREFIX, text, strlen(text), &opt, &err))
+        return cli_fail(err.status, "--%s: %s", flag, err.text);
+    if (lookup_json(a))
+        put_words_json(flag, text, e);
+    for (uint32_t i = 0; i < e->n && !lookup_json(a); ++i) {
+        printf("%10s  ", show_count(e->words[i].df));
+        out_put_clean(stdout, e->words[i].word, e->words[i].len);
+        putchar('\n');
+    }
+    const bool none = e->n == 0;
+    gx_expansion_free(e);
+    return none ? cli_fail(GX_ENOTFOUND, "%s has no term %s '%s'", a->argv[0], like ? "like" : "that begins with", text)
+                : 0;
+}
+
+static int check_args(const cli_args *a)
+{
+    const bool lists = cli_given(a, "prefix") || cli_given(a, "like");
+    if (cli_given(a, "prefix") && cli_given(a, "like"))
+        return cli_usage(a, "--prefix and --like are two questions; ask one at a time");
+    if (lists && (a->argc > 1 || cli_switch(a, "positions")))
+        return cli_usage(a, "--prefix and --like list words; leave WORD and --positions out");
+    return lists || a->argc > 1 ? 0 : cli_usage(a, "a WORD is missing, or --prefix, or --like");
+}
+
 static int run(const cli_args *a)
 {
     gx_index *ix;
-    int code = lookup_open(&ix, a->argv[0]);
+    int code = check_args(a);
+    if (code || (code = lookup_open(&ix, a->argv[0])))
+        return code;
+    if (cli_given(a, "prefix"))
+        code = put_words(a, ix, "prefix");
+    else if (cli_given(a, "like"))
+        code = put_words(a, ix, "like");
     for (int i = 1; i < a->argc && code == 0; ++i)
         code = put_word(a, ix, a->argv[i]);
     gx_index_close(ix);
@@ -155,6 +214,12 @@ static const cli_flag flags[] = {
     {"positions", 0, CLI_SWITCH, NULL, NULL,
      "with each posting the places where the document has the term, counted in words from 0 through title and text, of "
      "an index that was built with --positions"},
+    {"prefix", 0, CLI_TEXT, "TEXT", NULL,
+     "instead of terms, print the words of the index that begin with `TEXT`: those that most documents hold, 10 of "
+     "them or `--top`, each behind that number of documents"},
+    {"like", 0, CLI_TEXT, "WORD", NULL,
+     "the same for words that `WORD` may be meant for: with no typing error where it has 1 or 2 characters, at most "
+     "one where it has up to 5, else two; the nearest come first. `WORD` itself is the nearest, where it is a term"},
     {"as-is", 0, CLI_SWITCH, NULL, NULL,
      "look up `WORD` as it is written, such as the stem `comput`. Without this flag, `WORD` is first made into terms "
      "as "
@@ -167,13 +232,15 @@ static const cli_section examples[] = {
     {"gpuidx term corpus.gx indexing", "How many documents contain it, and how long its list is."},
     {"gpuidx term corpus.gx indexing -n 10 --positions", "Where the first ten documents have it."},
     {"gpuidx term corpus.gx --as-is index -n 10 -f json", "The term `index`, with ten postings, as JSON."},
+    {"gpuidx term corpus.gx --prefix ind", "Words that begin with ind, the most frequent first."},
+    {"gpuidx term corpus.gx --like indxing", "Words that may have been meant."},
     {NULL},
 };
 
 const cli_command cmd_term = {
     .name = "term",
     .summary = "print a term's statistics and postings",
-    .synopsis = "[OPTIONS] INDEX WORD...",
+    .synopsis = "[OPTIONS] INDEX WORD... | INDEX --prefix TEXT | INDEX --like WORD",
     .description =
         "Prints how many documents contain a term (`df`), how often all of them together contain it (`cf`), "
         "and how many bytes and blocks its list of postings takes, with which codecs. A posting is the number "
@@ -183,10 +250,12 @@ const cli_command cmd_term = {
         "With `--format=json` each term is a JSON object on a line of its own, with `schema` (1), `term`, "
         "`number` (its rank in byte order, from 0), `df`, `cf`, `bytes`, `docid_bytes`, `tf_bytes`, `blocks`, "
         "`codec`, `tf_codec`, and `postings`, each with `docid`, `id` and `tf` (`impact` where the index "
-        "holds impacts), and with `--positions` `positions`.",
+        "holds impacts), and with `--positions` `positions`. With `--prefix` and `--like` it is one object with "
+        "`prefix` or `like`, `matched` (how many words match) and `words`, each with `term`, `df` and "
+        "`distance` (typing errors).",
     .examples = examples,
     .flags = flags,
-    .min_args = 2,
+    .min_args = 1,
     .max_args = -1,
     .run = run,
 };

@@ -21,6 +21,7 @@ from . import _queries
 from ._library import (UINT32_MAX, UINT64_MAX, Interrupt, UsageError, absolute, check, encode, error, ffi, lib,
                        new_error, options, path_bytes, real, whole)
 from ._results import Facet, Results
+from ._words import Expansion, Word, expand, suggest
 
 _OPS = {"or": lib.GX_OP_OR, "and": lib.GX_OP_AND, "and-or": lib.GX_OP_AND_OR}
 _ENGINES = {"auto": lib.GX_ENGINE_AUTO, "cpu": lib.GX_ENGINE_CPU, "gpu": lib.GX_ENGINE_GPU}
@@ -682,7 +683,8 @@ class Index:
     # ---- searching ----
 
     def _options(self, session: _Session, key: Any) -> Any:
-        (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate, prior, quotes) = key
+        (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate, prior, quotes,
+         max_expansions, fuzzy_prefix) = key
         if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
             raise UsageError("k is an integer of at least 1, not %r" % (k,))
         o = options("gx_query_options")
@@ -704,6 +706,8 @@ class Index:
             if not isinstance(prior, str):
                 raise TypeError("prior is a str, not %s" % type(prior).__name__)
             check(lib.gx_prior_read(ffi.addressof(o, "prior"), encode(prior, "prior"), session.err), session.err)
+        o.expansion.max_words = whole(max_expansions, "max_expansions", 1)
+        o.expansion.fixed_prefix = whole(fuzzy_prefix, "fuzzy_prefix")
         if mask is not None:
             if mask._index is not self:
                 raise ValueError("the mask is closed, or of another index")
@@ -718,6 +722,7 @@ class Index:
                count: bool = False, syntax: str = "text", threads: int = 1, batch: int = 1024, prune: bool = True,
                algorithm: str = "auto", seconds: float = 0.0, vocabulary: Any = None,
                approximate: Union[float, str] = 0.0, prior: Optional[str] = None,
+               max_expansions: int = 50, fuzzy_prefix: int = 0,
                facets: Union[str, Sequence[str], None] = None,
                sums: Union[str, Sequence[str], None] = None, sort: Union[str, Sequence[str], None] = None,
                offset: int = 0, after: Optional[str] = None, cursor: bool = False, quotes: str = "phrase") -> Results:
@@ -769,13 +774,18 @@ class Index:
                     behind it. It names the commit of a collection; Results.moved tells that the index has another one
         cursor      also make Results.cursor, which sort, offset and after do, too
 
+        max_expansions  of syntax="boolean": a word such as neutrin*, n?utrino, neutrino~1 or /neutrin[os]/ stands for
+                    at most so many words of the index, those of greatest df (Index.expand)
+        fuzzy_prefix    the first so many characters of neutrino~1 have no typing errors
+
         Without approximate the answers are exact. They are the same on every engine, to the bit.
         UsageError, OutOfMemoryError, CUDAError. Threads: any number at a time; the GIL is released meanwhile."""
         if scorer is None:
             scorer = "impact" if self.info.impacts else "bm25"
         if mask is not None and not isinstance(mask, Mask):
             raise TypeError("mask is a Mask (Index.mask), not %s" % type(mask).__name__)
-        key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate, prior, quotes)
+        key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate, prior, quotes,
+               max_expansions, fuzzy_prefix)
         kind = engine if engine is not None else (mask.engine if mask is not None else self._default)
         plain = type(queries) is str and queries[:1] > " " and syntax == "text"
         page = _Page(sort, offset, after) if sort or offset or after or cursor else None
@@ -1263,6 +1273,25 @@ class Index:
             finally:
                 lib.gx_postings_close(out[0])
         return np.concatenate(blocks) if blocks else np.zeros(0, np.uint32)
+
+    def expand(self, pattern: str, kind: str = "wildcard", *, max_words: int = 50, distance: Optional[int] = None,
+               fixed_prefix: int = 0, as_is: bool = False, nearest: bool = False) -> Expansion:
+        """The words of the index that a pattern stands for: at most max_words, those of greatest df, of equal ones the
+        first in byte order; with nearest True those of least distance first.
+
+        kind        "prefix": words that begin with it; "wildcard": ? is a character, * any number; "fuzzy": words with
+                    at most `distance` typing errors (0 to 2; None: 0, 1 or 2 by the word's length), none of them in
+                    the first fixed_prefix characters; "regex": a regular expression that matches whole words
+        as_is       the pattern's letters stay as they are; else they become lower case, or are folded, as a text's
+
+        UsageError: the pattern is wrong, or matches every word."""
+        with self._use() as file:
+            return expand(file, pattern, kind, max_words, distance, fixed_prefix, as_is, nearest)
+
+    def suggest(self, word: str, n: int = 3) -> List[Word]:
+        """The n nearest words to one that no document holds, then by falling df; none if a document holds it."""
+        with self._use() as file:
+            return suggest(file, word, n)
 
     def analyze(self, text: str, query: bool = False) -> List[Token]:
         """The terms of a text by the index's analyzer, each with the bytes of the text's UTF-8 of which it was made.

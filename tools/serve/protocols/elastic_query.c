@@ -583,6 +583,124 @@ static bool set_expression(context *c, const char *text, size_t len, gx_op op, d
     return true;
 }
 
+/* ---- words that stand for several ---- */
+
+typedef struct pattern_options {
+    match_options match; /* first: read_boost takes it */
+    int distance;        /* of fuzzy; 3: by the word's length */
+} pattern_options;
+
+static bool read_fuzziness(reader *r, const json_t *value, void *to)
+{
+    char buf[64];
+    size_t len;
+    const char *text = reader_scalar(r, value, buf, &len);
+    ((pattern_options *)to)->distance = text ? gx_word_index("0|1|2|AUTO|auto", text, len) : -1;
+    return text && (((pattern_options *)to)->distance >= 0 || reader_fail(r, "0, 1, 2 or \"AUTO\" is expected"));
+}
+
+static bool read_prefix_length(reader *r, const json_t *value, void *to)
+{
+    (void)to;
+    return (json_is_integer(value) && json_integer_value(value) == 0) || reader_fail(r, "only 0 is available");
+}
+
+static bool read_true(reader *r, const json_t *value, void *to)
+{
+    (void)to;
+    return json_is_true(value) || reader_fail(r, "only true is available");
+}
+
+static const member pattern_members[] = {
+    {"value", read_match_text},    {"boost", read_boost},         {"case_insensitive", read_true},
+    {"fuzziness", read_fuzziness}, {"transpositions", read_true}, {"prefix_length", read_prefix_length},
+    {"wildcard", read_match_text},
+};
+
+/* Letters and digits stay; what else there is stands behind a backslash, but for the signs that `kept` has and what
+ * a backslash stands before already. */
+static void add_pattern(gx_text *t, const char *text, size_t len, const char *kept)
+{
+    for (size_t i = 0; i < len; ++i) {
+        const char c = text[i];
+        const bool plain = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || (unsigned char)c >= 0x80;
+        if (c == '\\' && *kept && i + 1 < len)
+            gx_text_add(t, &text[i++], 1);
+        else if (!plain && !strchr(kept, c))
+            gx_text_add_string(t, "\\");
+        gx_text_add(t, &text[i], 1);
+    }
+}
+
+static void add_regex(gx_text *t, const char *text, size_t len)
+{
+    gx_text_add_string(t, "/");
+    for (size_t i = 0; i < len; ++i) {
+        if (text[i] == '/')
+            gx_text_add_string(t, "\\");
+        else if (text[i] == '\\' && i + 1 < len)
+            gx_text_add(t, &text[i++], 1);
+        gx_text_add(t, &text[i], 1);
+    }
+    gx_text_add_string(t, "/");
+}
+
+/* {"text": "neutr"} or {"text": {"value": "neutr", ...}} */
+static bool read_pattern(context *c, const json_t *query, const char *kind, dsl_query *out)
+{
+    pattern_options o = {.match = {.boost = 1}, .distance = 3};
+    const json_t *value = NULL;
+    const char *name = may_score(c, kind) ? only_member(c, query, &value) : NULL;
+    gx_text t = {0};
+    if (!name)
+        return false;
+    reader_enter(c->r, name, 0);
+    if (!elastic_is_text(name))
+        return reader_fail(c->r, "'%s' is no text; '%s' finds words of the text", name, kind);
+    if (!json_is_object(value))
+        o.match.text = value;
+    else if (!reader_object(c->r, value, pattern_members, sizeof pattern_members / sizeof *pattern_members, &o))
+        return false;
+    if (!json_is_string(o.match.text) || json_string_length(o.match.text) == 0)
+        return reader_fail(c->r, "'value' is missing: a text is expected");
+    const char *text = json_string_value(o.match.text);
+    const size_t len = json_string_length(o.match.text);
+    if (*kind == 'r')
+        add_regex(&t, text, len);
+    else
+        add_pattern(&t, text, len, *kind == 'w' ? "*?" : "");
+    gx_text_add_string(&t, *kind == 'p'   ? "*"
+                           : *kind != 'f' ? ""
+                                          : (const char *[]){"~0", "~1", "~2", "~", "~"}[o.distance]);
+    if (o.match.boost != 1)
+        gx_text_add_format(&t, "^%.9g", o.match.boost);
+    const bool good = t.failed ? reader_fail(c->r, "no memory") : set_expression(c, t.bytes, t.len, GX_OP_OR, out);
+    free(t.bytes);
+    if (good)
+        reader_leave(c->r);
+    return good;
+}
+
+static bool read_prefix(context *c, const json_t *query, dsl_query *out)
+{
+    return read_pattern(c, query, "prefix", out);
+}
+
+static bool read_wildcard(context *c, const json_t *query, dsl_query *out)
+{
+    return read_pattern(c, query, "wildcard", out);
+}
+
+static bool read_regexp(context *c, const json_t *query, dsl_query *out)
+{
+    return read_pattern(c, query, "regexp", out);
+}
+
+static bool read_fuzzy(context *c, const json_t *query, dsl_query *out)
+{
+    return read_pattern(c, query, "fuzzy", out);
+}
+
 static bool read_query_string(context *c, const json_t *query, dsl_query *out)
 {
     static const member members[] = {{"query", read_match_text},
@@ -871,10 +989,10 @@ static const struct {
     {"match_bool_prefix", NULL},
     {"combined_fields", NULL},
     {"simple_query_string", NULL},
-    {"prefix", NULL},
-    {"wildcard", NULL},
-    {"regexp", NULL},
-    {"fuzzy", NULL},
+    {"prefix", read_prefix},
+    {"wildcard", read_wildcard},
+    {"regexp", read_regexp},
+    {"fuzzy", read_fuzzy},
     {"dis_max", NULL},
     {"boosting", NULL},
     {"function_score", NULL},
