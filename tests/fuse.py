@@ -92,7 +92,7 @@ def main():
                 runs = [{q: {'d%d' % d: r.uniform(-5, 50) for d in r.sample(range(40), r.randint(2, 25))}
                          for q in queries} for _ in range(r.randint(2, 4))]
             method, norm, k = r.choice(['rrf', 'sum']), r.choice(['none', 'minmax', 'zscore']), r.choice([0, 1, 60])
-            weights = [r.choice([0, 1, .25, -2, 3.5]) for _ in runs]
+            weights = [r.choice([0.0, 1.0, .25, -2.0, 3.5]) for _ in runs]
             if a.ranx and method == 'rrf':
                 weights = [1.0] * len(runs)
             names = []
