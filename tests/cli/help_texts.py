@@ -91,7 +91,8 @@ def check_named(command, text, flags):
             else:
                 at = [c for c in [command, *near] if c in flags]
             found = [flags[c][name] for c in at if name in flags[c]]
-            if not found and name not in ("version", "man", "list"):
+            others = ("version", "man", "list", "json" if "--version" in paragraph else "version")
+            if not found and name not in others:
                 complain(command, "it names a flag that is not there", m[0])
             if found and value and not any("|" not in arg or value in arg.split("|") for arg, _ in found):
                 complain(command, "it names a value that is not there", m[0])

@@ -216,8 +216,8 @@ static void help_program(FILE *out)
     help_examples(out, cli_this.examples);
     help_exits(out);
     fprintf(out,
-            "\n'%s help COMMAND' says more about each; '%s --version' is the version, with\n"
-            "--json how it was built.\n",
+            "\n'%s help COMMAND' says more about each; '%s --version' is the version,\n"
+            "and behind it '--json' adds how it was built.\n",
             cli_this.name, cli_this.name);
 }
 

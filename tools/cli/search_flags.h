@@ -121,7 +121,7 @@
      "default there"}, \
     {"fields", 0, CLI_TEXT, "NAME^W:b=B,...", NULL, \
      "search these fields of the documents (`gpuidx build --field`), each with a weight, by BM25F: `title^3,text`. " \
-     "`all`: all fields, each of weight 1. Without it the fields are searched as one text. See Fields in " \
+     "`all`: all fields, each of weight 1. Without it the fields are searched as one text. See Text fields in " \
      "`gpuidx help query`"}, \
     {"k1", 0, CLI_NUMBER, "X", NULL, "BM25's k1, at least 0, instead of the scorer's own", .max = 3.4e38}, \
     {"b", 0, CLI_NUMBER, "X", NULL, "BM25's b, from 0 to 1, instead of the scorer's own", .max = 1}, \

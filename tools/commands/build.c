@@ -364,7 +364,7 @@ static const cli_flag flags[] = {
     {"field", 0, CLI_LIST, "NAME", NULL,
      "index these parts of a document as fields, which `query --fields` weighs one by one: `--field=title,text`. "
      "`title` and `text` are the document's own, any other name is a member of JSONL or a column of TSV or "
-     "CSV. `NAME:w=3`: a weight that is fixed now; see Fields"},
+     "CSV. `NAME:w=3`: a weight that is fixed now; see Text fields"},
     {"bits", 0, CLI_COUNT, "N", "8",
      "of vectors: weights are kept as whole numbers of `N` bits, 4 to 16; more bits, finer scores, a larger index",
      .min = 4, .max = 16},
@@ -487,7 +487,7 @@ static const cli_section sections[] = {
      "values meets the condition. A document without the field, or with null or nothing in it, has no value. A "
      "document with a value that is not of the attribute's type is a bad document. The names id, title, text, has, "
      "AND, OR, NOT and TO are not for attributes. `gpuidx export --attributes` writes them beside CIFF."},
-    {"Fields",
+    {"Text fields",
      "With `--field` the index knows in which field a word stands, and how long each field is. `query --fields` then "
      "weighs the fields by BM25F, with weights and b chosen at query time; without `--fields` they are searched as one "
      "text. The index grows by a few percent. JSONL needs neither title nor text then; a field that is an array is its "
@@ -590,7 +590,7 @@ const cli_command cmd_build = {
     .sections = sections,
     .examples = examples,
     .flags = flags,
-    .common = "output format columns members attr field id stemmer stopwords codec store threads memory on-error force",
+    .common = "output format columns members attr field positions analyzer stemmer store threads memory on-error force",
     .min_args = 1,
     .max_args = -1,
     .run = run,

@@ -348,8 +348,7 @@ static const cli_section sections[] = {
      "A typing error is a character put in, left out or replaced, or two neighbours swapped; what was swapped has no "
      "other error (optimal string alignment).\n"
      "\n"
-     "A regular expression has `.`, `[a-z]`, `[^a-z]`, `\\d`, `\\w`, `\\s`, "
-     "`( )`, `|`, `*`, `+`, `?`, `{2}`, `{2,}`, `{2,4}`. It matches whole words, without look-around and back "
+     "A regular expression has `. [a-z] [^a-z] \\d \\w \\s ( ) | * + ? {2} {2,} {2,4}`. It matches whole words, without look-around and back "
      "references, and runs in time linear in a word's length.\n"
      "\n"
      "The words of the index are terms as its analyzer made them: with `english` they are stems, so that `neutrinos*` "
@@ -454,7 +453,7 @@ static const cli_section sections[] = {
      "\n"
      "At a terminal, an answer of more lines than the screen goes through `$PAGER`, or `less -FRX` where that is not "
      "set; `PAGER=cat` does without."},
-    {"Fields",
+    {"Text fields",
      "An index with fields (`gpuidx build --field`) is searched by them with `--fields=title^3,text:b=0.6`: `^W` is a "
      "field's "
      "weight, 0 to 1,000,000, 1 unless given; `:b=B` its b, else that of `--b` or the scorer. A document matches where "
