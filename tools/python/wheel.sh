@@ -185,7 +185,7 @@ rm -rf "$work/made"
 mkdir -p "$work/made" "$out"
 PKG_CONFIG_LIBDIR=$root/lib/pkgconfig python -m build --wheel -o "$work/made" -Cbuild-dir="$work/build-${CUDA:-auto}" \
   -Csetup-args="--native-file=$work/native.ini" -Csetup-args=-Dprefer_static=true -Csetup-args=-Dshell=disabled \
-  ${CUDA:+-Csetup-args=-Dcuda="$CUDA"} . >"$log" 2>&1 || {
+  -Csetup-args=-Dicu=disabled ${CUDA:+-Csetup-args=-Dcuda="$CUDA"} . >"$log" 2>&1 || {
   tail -30 "$log" >&2
   echo "wheel.sh: the wheel could not be built" >&2
   exit 1
