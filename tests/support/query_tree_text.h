@@ -69,11 +69,15 @@ static inline void put_phrase(FILE *out, const gx_query_tree *t, const gx_node *
         fprintf(out, "%s/%u(", n->window == 'N' ? "NEAR" : "ONEAR", n->slop);
     else
         putc('"', out);
+    const char *between = "";
     for (const char *blank; word < end; word = blank + 1) {
         blank = memchr(word, ' ', (size_t)(end - word));
         blank = blank ? blank : end;
+        if (blank == word)
+            continue; /* of a blank behind a backslash: one blank parts words as well as two */
+        fputs(between, out);
         put_word(out, word, (size_t)(blank - word));
-        fputs(blank < end ? " " : "", out);
+        between = " ";
     }
     putc(n->window == '"' ? '"' : ')', out);
     if (n->window == '"' && n->slop)
