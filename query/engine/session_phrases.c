@@ -96,7 +96,7 @@ static int by_docid(const void *a, const void *b)
 static void join_matches(matches *m, uint32_t n_phrases)
 {
     uint32_t kept = 0;
-    if (n_phrases < 2)
+    if (n_phrases < 2 || m->n == 0)
         return;
     qsort(m->found, m->n, sizeof *m->found, by_docid);
     for (uint32_t i = 0; i < m->n; ++i) {

@@ -80,7 +80,8 @@ static bool add_scored(gx_boolean *b, const char *term, size_t len, float weight
     if (!gx_reserve(&b->bytes, &b->max_bytes, b->n_bytes + len, 1) ||
         !gx_reserve(&b->scored, &b->max_scored, b->n_scored + (size_t)1, sizeof *b->scored))
         return false;
-    memcpy(b->bytes + b->n_bytes, term, len);
+    if (len)
+        memcpy(b->bytes + b->n_bytes, term, len);
     b->scored[b->n_scored++] = (gx_scored_word){b->n_bytes, len, weight};
     b->n_bytes += len;
     return true;
