@@ -101,14 +101,6 @@ static gx_status read_phrases(gx_counter *c, const gx_plan *plan, bool any, bool
     return st;
 }
 
-static bool mark_found(void *user, const gx_found *f)
-{
-    uint64_t *words = user;
-    for (uint32_t i = 0; i < f->n; ++i)
-        words[f->docids[i] / 64] |= UINT64_C(1) << f->docids[i] % 64;
-    return true;
-}
-
 /* What a look-up of a docid in the next list takes, and to set a bit for a posting, in ns. */
 #define LOOK_UP_NS 5.0
 #define MARK_NS 0.9
@@ -153,7 +145,7 @@ static bool seek_all(gx_counter *c, const gx_plan *plan, gx_status *st, gx_error
                        .mask = plan->mask,
                        .allowed = n < plan->n_terms ? c->one : NULL,
                        .filter = plan->filter,
-                       .take = mark_found,
+                       .take = gx_seek_mark,
                        .user = c->all,
                        .cancel = plan->cancel,
                        .cancel_user = plan->user};

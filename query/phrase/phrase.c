@@ -107,26 +107,48 @@ static bool begins_at(const window *v, uint32_t start)
     return false;
 }
 
-static uint32_t count_in_range(const gx_phrase *p, const gx_word_places *words, uint32_t slop, uint32_t *at)
+static uint32_t slop_of(const gx_phrase *p)
 {
-    window v = {words, p->n, words[p->n - 1].offset, slop, at, false};
-    uint32_t n = 0;
+    return p->kind == GX_PHRASE_NEAR ? p->slop - 1 : p->slop;
+}
+
+/* at: [p->n] */
+static window open_window(const gx_phrase *p, const gx_word_places *words, uint32_t *at)
+{
+    window v = {words, p->n, words[p->n - 1].offset, slop_of(p), at, false};
     for (uint32_t w = 0; w < p->n; ++w) {
         at[w] = 0;
         v.repeats = v.repeats || !is_first_of_its_word(&v, w);
     }
-    for (;;) {
-        uint32_t start = UINT32_MAX;
-        for (uint32_t w = 0; w < p->n; ++w) {
-            if (at[w] == words[w].n)
-                return n;
-            const uint32_t x = adjusted(&words[w], at[w], v.greatest);
-            start = x < start ? x : start;
-        }
-        n += begins_at(&v, start);
-        for (uint32_t w = 0; w < p->n; ++w)
-            at[w] += adjusted(&words[w], at[w], v.greatest) == start;
+    return v;
+}
+
+/* The least of the words' next places. false: a word has no place left. */
+static bool next_start(const window *v, uint32_t *start)
+{
+    *start = UINT32_MAX;
+    for (uint32_t w = 0; w < v->n; ++w) {
+        if (v->at[w] == v->words[w].n)
+            return false;
+        const uint32_t x = adjusted(&v->words[w], v->at[w], v->greatest);
+        *start = x < *start ? x : *start;
     }
+    return true;
+}
+
+static void leave_start(window *v, uint32_t start)
+{
+    for (uint32_t w = 0; w < v->n; ++w)
+        v->at[w] += adjusted(&v->words[w], v->at[w], v->greatest) == start;
+}
+
+static uint32_t count_in_range(const gx_phrase *p, const gx_word_places *words, uint32_t *at)
+{
+    window v = open_window(p, words, at);
+    uint32_t n = 0;
+    for (uint32_t start; next_start(&v, &start); leave_start(&v, start))
+        n += begins_at(&v, start);
+    return n;
 }
 
 /* ---- in order ---- */
@@ -166,39 +188,23 @@ uint32_t gx_phrase_tf(const gx_phrase *p, const gx_word_places *words, uint32_t 
 {
     if (p->kind == GX_PHRASE_ONEAR)
         return count_in_order(p, words, scratch);
-    if (p->kind == GX_PHRASE_NEAR)
-        return count_in_range(p, words, p->slop - 1, scratch);
-    return p->slop == 0 ? count_in_a_row(p, words, scratch) : count_in_range(p, words, p->slop, scratch);
+    if (p->kind != GX_PHRASE_NEAR && p->slop == 0)
+        return count_in_a_row(p, words, scratch);
+    return count_in_range(p, words, scratch);
 }
 
 /* ---- which places ---- */
 
-static uint32_t slop_of(const gx_phrase *p)
-{
-    return p->kind == GX_PHRASE_NEAR ? p->slop - 1 : p->slop;
-}
-
 static void mark_in_range(const gx_phrase *p, const gx_word_places *words, uint32_t *at,
                           void (*mark)(void *user, uint32_t word, uint32_t place), void *user)
 {
-    window v = {words, p->n, words[p->n - 1].offset, slop_of(p), at, false};
-    for (uint32_t w = 0; w < p->n; ++w) {
-        at[w] = 0;
-        v.repeats = v.repeats || !is_first_of_its_word(&v, w);
-    }
-    for (;;) {
-        uint32_t start = UINT32_MAX;
-        for (uint32_t w = 0; w < p->n; ++w) {
-            if (at[w] == words[w].n)
-                return;
-            const uint32_t x = adjusted(&words[w], at[w], v.greatest);
-            start = x < start ? x : start;
-        }
-        for (uint32_t w = 0; begins_at(&v, start) && w < p->n; ++w)
+    window v = open_window(p, words, at);
+    for (uint32_t start; next_start(&v, &start); leave_start(&v, start)) {
+        if (!begins_at(&v, start))
+            continue;
+        for (uint32_t w = 0; w < p->n; ++w)
             for (uint32_t i = at[w]; i < words[w].n && adjusted(&words[w], i, v.greatest) - start <= v.slop; ++i)
                 mark(user, w, i);
-        for (uint32_t w = 0; w < p->n; ++w)
-            at[w] += adjusted(&words[w], at[w], v.greatest) == start;
     }
 }
 

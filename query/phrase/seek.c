@@ -596,6 +596,14 @@ static uint32_t *docids_of(const gx_mask *m, uint32_t n_docs, uint32_t *n)
     return docids;
 }
 
+bool gx_seek_mark(void *user, const gx_found *found)
+{
+    uint64_t *words = user;
+    for (uint32_t i = 0; i < found->n; ++i)
+        words[found->docids[i] / 64] |= UINT64_C(1) << found->docids[i] % 64;
+    return true;
+}
+
 gx_status gx_seek_run(const gx_seek *s, gx_error *err)
 {
     seeking k = {.s = s,

@@ -58,6 +58,9 @@ typedef struct gx_seek {
 /* GX_ENOMEM, GX_ECORRUPT (positions are damaged), GX_ECANCELLED. Thread-safe. */
 gx_status gx_seek_run(const gx_seek *s, gx_error *err);
 
+/* A `take` that sets the bit of each document in user, which is uint64_t [ceil(n_docs / 64)]. */
+bool gx_seek_mark(void *user, const gx_found *found);
+
 /* Whether the phrase can match at all in the index: it has all words. */
 bool gx_phrase_is_known(const gx_phrase *p);
 

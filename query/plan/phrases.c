@@ -215,14 +215,6 @@ gx_status gx_phrases_add_scores(const gx_index *ix, const gx_plan *plan, const u
     return st;
 }
 
-static bool mark_found(void *user, const gx_found *f)
-{
-    uint64_t *words = user;
-    for (uint32_t i = 0; i < f->n; ++i)
-        words[f->docids[i] / 64] |= UINT64_C(1) << f->docids[i] % 64;
-    return true;
-}
-
 /* The least df of the phrase's words. */
 static uint32_t least_df(const gx_index *ix, const gx_phrase *p)
 {
@@ -242,7 +234,7 @@ gx_status gx_phrase_mark(const gx_index *ix, const gx_phrase *p, const gx_plan *
                  .phrases = &phrase,
                  .n_phrases = 1,
                  .allowed = allowed,
-                 .take = mark_found,
+                 .take = gx_seek_mark,
                  .user = words,
                  .cancel = plan->cancel,
                  .cancel_user = plan->user};
