@@ -1,14 +1,13 @@
 /* serve.h: what the server's files share.
  *
- *   http.c      connections, bodies, replies (libmicrohttpd)
+ *   http/       connections, bodies, replies (libmicrohttpd)
  *      |  exchange: one request and its reply
  *   routes.c    the table of all routes: method, path, what reads a request, what writes its answer
  *      |
- *   native.c, anserini.c, retrieve.c, ...    one protocol each: a body becomes searches, their answers become a body
+ *   protocols/  one protocol each: a body becomes searches, their answers become a body
  *      |
- *   searches.c  searches are answered by the index's service, or by a worker with a session of its own
- *      |
- *   catalog.c   the indexes by name, each at one commit (snapshot) until a later one takes its place
+ *   indexes/    searches are answered by the index's service, or by a worker with a session of its own;
+ *               the catalog has the indexes by name, each at one commit (snapshot) until a later one takes its place
  *
  * An exchange belongs to one thread at a time: to its connection's thread, then, where it has to wait, to whatever
  * answers its searches, and to the connection's thread again.

@@ -1,9 +1,9 @@
-/* elastic_search.c: _search, _msearch and _count. */
+/* search.c: _search, _msearch and _count. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/serve/protocols/elastic.h"
+#include "tools/serve/protocols/elastic/elastic.h"
 #include "tools/serve/searches.h"
 
 /* One search of a request. */

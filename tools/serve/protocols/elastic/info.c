@@ -1,9 +1,9 @@
-/* elastic_info.c: what clients ask before and beside searches: /, HEAD, _mapping, _cat/indices, _cluster/health. */
+/* info.c: what clients ask before and beside searches: /, HEAD, _mapping, _cat/indices, _cluster/health. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/serve/access.h"
-#include "tools/serve/protocols/elastic.h"
+#include "tools/serve/protocols/elastic/elastic.h"
 
 void elastic_root(exchange *x)
 {

@@ -1,4 +1,4 @@
-/* elastic_query.c: Query DSL to a query of ours.
+/* query.c: Query DSL to a query of ours.
  *
  * Each query becomes words and conditions that both must hold (elastic.h), so that the conditions of a bool's filter
  * stay apart from what scores. Words in a filter would score, and are refused; conditions score nothing. */
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/serve/protocols/elastic.h"
+#include "tools/serve/protocols/elastic/elastic.h"
 
 /* No document has this id: ids hold no control characters. */
 static const char NOTHING[] = "id:\"\x01\"";

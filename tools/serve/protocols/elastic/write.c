@@ -1,8 +1,8 @@
-/* elastic_write.c: documents are written: _doc, _create, _update, _bulk, and _refresh of what is written. */
+/* write.c: documents are written: _doc, _create, _update, _bulk, and _refresh of what is written. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/serve/protocols/elastic.h"
+#include "tools/serve/protocols/elastic/elastic.h"
 #include "tools/serve/writes.h"
 
 /* ---- replies ---- */

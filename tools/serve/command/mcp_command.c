@@ -5,7 +5,7 @@
 
 #include "tools/serve/catalog.h"
 #include "tools/serve/metrics.h"
-#include "tools/serve/serving_flags.h"
+#include "tools/serve/command/serving_flags.h"
 
 /* The message that is being answered. */
 typedef struct turn {

@@ -1,8 +1,8 @@
-/* elastic_show.c: what a hit shows: _source and highlight. */
+/* show.c: what a hit shows: _source and highlight. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/serve/protocols/elastic.h"
+#include "tools/serve/protocols/elastic/elastic.h"
 
 /* ---- _source ---- */
 

@@ -1,12 +1,12 @@
 /* elastic.h: what the files of Elasticsearch's protocol share.
  *
- *   elastic_query.c    the query of a body, Query DSL, becomes a search of ours
- *   elastic_search.c   _search, _msearch, _count: bodies and answers
- *   elastic_aggs.c     aggs become facets, and facets buckets
- *   elastic_show.c     _source and highlight of a hit
- *   elastic_docs.c     _doc, _mget
- *   elastic_info.c     /, _cat, _cluster, _mapping, HEAD
- *   elastic_write.c    _doc, _create, _update, _bulk and _refresh of collections
+ *   query.c    the query of a body, Query DSL, becomes a search of ours
+ *   search.c   _search, _msearch, _count: bodies and answers
+ *   aggs.c     aggs become facets, and facets buckets
+ *   show.c     _source and highlight of a hit
+ *   docs.c     _doc, _mget
+ *   info.c     /, _cat, _cluster, _mapping, HEAD
+ *   write.c    _doc, _create, _update, _bulk and _refresh of collections
  *
  * Fields: an index has one field of text, called text, title, contents and _all; its attributes are fields too. */
 #ifndef GX_SERVE_PROTOCOLS_ELASTIC_H

@@ -16,7 +16,7 @@
 #include "tools/serve/log.h"
 #include "tools/serve/metrics.h"
 #include "tools/serve/protocols.h"
-#include "tools/serve/serving_flags.h"
+#include "tools/serve/command/serving_flags.h"
 #include "tools/serve/writes.h"
 
 /* ---- the command line ---- */

@@ -1,11 +1,11 @@
-/* elastic_aggs.c: terms, histogram and date_histogram become facets, and facets buckets; min, max, sum, avg, stats,
+/* aggs.c: terms, histogram and date_histogram become facets, and facets buckets; min, max, sum, avg, stats,
  * value_count, cardinality and percentiles become figures of all matches. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "tools/serve/protocols/elastic.h"
+#include "tools/serve/protocols/elastic/elastic.h"
 
 enum { MAX_BUCKETS = 65536 };
 

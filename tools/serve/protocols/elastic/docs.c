@@ -1,8 +1,8 @@
-/* elastic_docs.c: documents by id: _doc, _source, _mget. */
+/* docs.c: documents by id: _doc, _source, _mget. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/serve/protocols/elastic.h"
+#include "tools/serve/protocols/elastic/elastic.h"
 
 /* The members of a document that was found, or not. */
 static gx_status put_document(exchange *x, const char *id, const source_options *source, bool *found, gx_error *err)
