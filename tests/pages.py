@@ -4,9 +4,9 @@
     pages.py GPUIDX DRIVER [--cases=N] [--seed=N] [--engine=cpu|gpu] [--small]
 
 Random documents with attributes of all types become an index file and a collection of eight segments with deletes. Of
-each, random queries (words, conditions, none), filters, orders of several attributes, offsets and chains of cursors are
-answered by DRIVER (support/pages_driver.c), and compared with lists that this program makes itself of the documents.
-Only scores are taken from a search for all documents. The seed is printed."""
+each, random queries (words, conditions, none), filters, orders of several attributes, groups by an attribute, offsets
+and chains of cursors are answered by DRIVER (support/pages_driver.c), and compared with lists that this program makes
+itself of the documents. Only scores are taken from a search for all documents. The seed is printed."""
 import argparse
 import functools
 import json
@@ -185,6 +185,47 @@ def compare_levels(levels, a, b):
     return 0
 
 
+def read_hits(words):
+    return [(int(d), float.fromhex(s)) for d, s in (h.split(':') for h in words)]
+
+
+def group_text(name, value):
+    """A value as the driver prints it."""
+    if value is None:
+        return '-'
+    if name == 'when':
+        text = date_text(value)
+        text = text[:10] if text.endswith('T00:00:00Z') else text
+    elif name == 'open':
+        text = 'true' if value else 'false'
+    else:
+        text = str(value)
+    return 'x' + text.encode().hex()
+
+
+def collapse(docs, rows, name):
+    """The groups of a list of (docid, score, values): of each its value and its rows, in order of their first rows."""
+    groups = {}
+    for row in rows:
+        groups.setdefault(docs[row[0]]['values'].get(name), []).append(row)
+    return list(groups.items())
+
+
+def random_collapse(r):
+    """An attribute, how many documents of a group, and both as text."""
+    name, most = r.choice(sorted(set(TYPES) - set(SEVERAL))), r.choice([1, 1, 2, 3, 50])
+    return name, most, name + (':%d' % most if most > 1 or r.random() < .3 else '')
+
+
+def group_of(got, name, asked):
+    """A group that the driver gave, and the one that is expected, so that both can be compared."""
+    n, value, hits = got
+    if name == 'x' and value != '-':
+        value = float(bytes.fromhex(value[1:]))
+        return (n, value, hits), asked[1]
+    return got, group_text(name, asked[1])
+
+
 class Driver:
     def __init__(self, path, index, engine):
         self.process = subprocess.Popen([path, index, engine], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -197,8 +238,9 @@ class Driver:
             sys.exit('the driver died')
         if line[0] == 'error':
             return ' '.join(line)
-        hits = [(int(d), float.fromhex(s)) for d, s in (h.split(':') for h in line[4:])]
-        return {'matches': int(line[0]), 'first': int(line[1]), 'moved': line[2] == '1', 'next': line[3], 'hits': hits}
+        hits, *groups = [g.split() for g in (' '.join(line[4:]) + ' ').split('/ ')]
+        return {'matches': int(line[0]), 'first': int(line[1]), 'moved': line[2] == '1', 'next': line[3],
+                'hits': read_hits(hits), 'groups': [(int(g[0]), g[1], read_hits(g[2:])) for g in groups]}
 
     def close(self):
         self.process.stdin.close()
@@ -216,7 +258,7 @@ class World:
         """By docid, of a query of these words; a search for all documents gives them."""
         text = ' '.join(words)
         if text not in self.scores:
-            found = self.driver.ask('or', 'text', 0, 0, '', '', '', text)
+            found = self.driver.ask('or', 'text', 0, 0, '', '', '', '', text)
             have = [i for i, d in enumerate(self.docs) if set(words) & set(d['words'])]
             assert sorted(d for d, _ in found['hits']) == have, text
             self.scores[text] = dict(found['hits'])
@@ -256,6 +298,17 @@ def random_query(r):
     return 'text', 'words', words, ' '.join(words)
 
 
+def same_groups(got, name, most, expected):
+    """Whether the groups of a page are these, of which each is (value, rows)."""
+    if len(got) != len(expected):
+        return False
+    for g, (value, rows) in zip(got, expected):
+        have, want = group_of(g, name, (None, value))
+        if have != (len(rows), want, [(d, s) for d, s, _ in rows[:most]]):
+            return False
+    return True
+
+
 def check_case(w, r, say):
     """A random query, all pages of which are asked for, or some. Returns how many answers were compared."""
     asked_kind, kind, words, text = random_query(r)
@@ -270,20 +323,24 @@ def check_case(w, r, say):
     scores = w.scores_of(words) if words else {}
     matches = w.matches(op, kind, words, keep, k)
     want = w.ordered(matches, levels, scores)
+    name, most, by = random_collapse(r) if r.random() < .4 else (None, 0, '')
+    groups = collapse(w.docs, want, name) if by else []
+    want = [rows[0] for _, rows in groups] if by else want
     offset = r.choice([0, 0, 0, 1, k, r.randint(0, len(want) + 2), 10 ** 12])
     n, at, after = 0, 0, ''
     for _ in range(r.choice([1, 3])):
-        fields = (op, asked_kind, k, offset, sort, after, filter_text, text)
+        fields = (op, asked_kind, k, offset, sort, after, by, filter_text, text)
         got = w.driver.ask(*fields)
         expected = [(d, s) for d, s, _ in want[at + offset:at + offset + k]]
         n += 1
         if isinstance(got, str) or got['hits'] != expected or got['matches'] != len(matches) or got['moved'] or \
-                got['first'] != at + offset or (got['next'] != '-') != bool(expected):
+                got['first'] != at + offset or (got['next'] != '-') != bool(expected) or \
+                not same_groups(got['groups'], name, most, groups[at + offset:at + offset + k]):
             say('asked %r' % (fields,), 'at %d' % at, 'got  %r' % (got,), 'want %r of %d' % (expected, len(matches)))
         if not expected:
             break
         at, after, offset = at + offset + len(expected), r.choice(['=', got['next']]), r.choice([0, 0, 2])
-        other = w.driver.ask(op, asked_kind, k, 0, sort, got['next'], filter_text, text + ' w0 zzz') \
+        other = w.driver.ask(op, asked_kind, k, 0, sort, got['next'], by, filter_text, text + ' w0 zzz') \
             if asked_kind == 'text' and r.random() < .1 else 'error bad usage: another query'
         if 'error' not in other or 'another query' not in other:
             say('a cursor of another query was taken: %r' % (other,))
@@ -296,27 +353,32 @@ def check_moved(gpuidx, args, folder, collection, w, r, say):
     for _ in range(12):
         asked_kind, kind, words, text = random_query(r)
         levels, sort = random_sort(r) if r.random() < .8 else ([], '')
+        by = random_collapse(r) if r.random() < .4 else (None, 0, '')
         want = w.ordered(w.matches('or', kind, words, lambda v: True, 3), levels, w.scores_of(words) if words else {})
-        got = w.driver.ask('or', asked_kind, 3, 0, sort, '', '', text)
+        want = [rows[0] for _, rows in collapse(w.docs, want, by[0])] if by[2] else want
+        got = w.driver.ask('or', asked_kind, 3, 0, sort, '', by[2], '', text)
         if got['hits']:
-            cases.append((asked_kind, kind, words, text, levels, sort, want[len(got['hits']) - 1], got['next']))
-    last = [w.docs[c[6][0]] for c in cases]
+            cases.append((asked_kind, kind, words, text, levels, sort, by, want[len(got['hits']) - 1], got['next']))
+    last = [w.docs[c[7][0]] for c in cases]
     gone = [d for d in w.docs if r.random() < .2] + [d for d in last if r.random() < .5]
     docs = delete(gpuidx, collection, folder, w.docs, gone)
     before = {d['id']: i for i, d in enumerate(w.docs)}
     now = World(args.driver, collection, args.engine, docs)
-    for asked_kind, kind, words, text, levels, sort, (docid, score, values), cursor in cases:
+    for asked_kind, kind, words, text, levels, sort, by, (docid, score, values), cursor in cases:
         rows = now.ordered(now.matches('or', kind, words, lambda v: True, 4), levels,
                            now.scores_of(words) if words else {})
         behind = []
-        for d, s, v in rows:
+        groups = collapse(docs, rows, by[0]) if by[2] else [(None, [row]) for row in rows]
+        for value, group in groups:
+            d, s, v = group[0]
             order = compare_levels(levels, v, values) or (score > s) - (score < s) or \
                 (1 if before[docs[d]['id']] > docid else -1)
             if order > 0:
-                behind.append((d, s))
-        got = now.driver.ask('or', asked_kind, 4, 0, sort, cursor, '', text)
-        if isinstance(got, str) or got['hits'] != behind[:4] or got['moved'] != bool(gone):
-            say('moved', repr((asked_kind, text, sort, docid, score, values)), 'got  %r' % (got,),
+                behind.append(((d, s), (value, group)))
+        got = now.driver.ask('or', asked_kind, 4, 0, sort, cursor, by[2], '', text)
+        if isinstance(got, str) or got['hits'] != [b[0] for b in behind[:4]] or got['moved'] != bool(gone) or \
+                (by[2] and not same_groups(got['groups'], by[0], by[1], [b[1] for b in behind[:4]])):
+            say('moved', repr((asked_kind, text, sort, by, docid, score, values)), 'got  %r' % (got,),
                 'want %r' % (behind[:4],))
     now.driver.close()
     return len(cases)

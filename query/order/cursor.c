@@ -54,6 +54,8 @@ gx_status gx_cursor_hash(uint64_t *out, const gx_query *q, const gx_query_option
     }
     if (q->filter)
         add_bytes(&t, q->filter->text, q->filter->text_len);
+    if (page->collapse_len)
+        add_bytes(&t, page->collapse, page->collapse_len);
     gx_preset_parameters(opt->preset, &k1, &b);
     add_u64(&t, opt->op);
     add_u64(&t, opt->op == GX_OP_AND_OR ? opt->k : 0);

@@ -6,6 +6,7 @@
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "query/order/cursor.h"
+#include "query/order/groups.h"
 #include "query/plan/approximate.h"
 
 void gx_page_init(gx_page *p, size_t size)
@@ -18,8 +19,11 @@ gx_status gx_page_check(const gx_index *ix, const gx_page *page, gx_error *err)
 {
     gx_page p = {.size = sizeof p};
     gx_sort sort;
-    const gx_status st = gx_sized_read(&p, sizeof p, page, GX_SIZE_THROUGH(gx_page, after_len), "gx_page", err);
-    return st == GX_OK ? gx_sort_read(&sort, ix, p.sort, p.sort_len, err) : st;
+    gx_collapse by;
+    gx_status st = gx_sized_read(&p, sizeof p, page, GX_SIZE_THROUGH(gx_page, after_len), "gx_page", err);
+    if (st == GX_OK)
+        st = gx_sort_read(&sort, ix, p.sort, p.sort_len, err);
+    return st == GX_OK ? gx_collapse_read(&by, ix, p.collapse, p.collapse_len, err) : st;
 }
 
 /* What is asked, and where the answers go. */
@@ -29,6 +33,7 @@ typedef struct paging {
     gx_query_options opt;
     gx_page page;
     gx_sort sort;
+    gx_collapse by;
     gx_results out;
     gx_page_end *end; /* the caller's [n], or NULL */
     const gx_query *queries;
@@ -36,8 +41,9 @@ typedef struct paging {
     gx_cursor cursor; /* bytes NULL: none is given */
     gx_hits hits;     /* of one query, room for max_hits */
     size_t max_hits;
-    uint32_t skipped; /* of these hits, those that come before the page */
-    int exponent;     /* of their scores */
+    uint32_t skipped;  /* of these hits, those that come before the page */
+    int exponent;      /* of their scores */
+    gx_groups *groups; /* of the page, or NULL */
 } paging;
 
 static gx_status no_memory(gx_error *err, uint64_t n)
@@ -160,6 +166,58 @@ static gx_status order_plan(void *user, const gx_plan *plans, uint32_t first, ui
     return st;
 }
 
+/* ---- by groups ---- */
+
+/* The number of heads that are not behind the cursor. */
+static uint64_t n_heads_before(const paging *p, const gx_list_of_results *l, const gx_heads *h)
+{
+    uint64_t n = 0;
+    while (p->cursor.bytes && n < h->n && !gx_head_is_behind(l, &h->heads[n], h->exponent, &p->cursor.place))
+        ++n;
+    return n;
+}
+
+/* The heads of the page: heads[*first, *first + *n). */
+static gx_status find_heads(paging *p, const gx_list_of_results *l, gx_heads *h, size_t *first, uint32_t *n,
+                            gx_error *err)
+{
+    uint64_t before = p->page.offset + (p->cursor.bytes ? p->cursor.n_before : 0);
+    before = before < p->page.offset ? UINT64_MAX / 2 : before;
+    for (gx_status st;;) {
+        const uint64_t wanted = before + p->opt.k;
+        if ((st = gx_heads_find(h, l, wanted, err)) != GX_OK)
+            return st;
+        const uint64_t passed = n_heads_before(p, l, h) + p->page.offset;
+        *first = passed < h->n && passed >= p->page.offset ? (size_t)passed : h->n;
+        *n = h->n - *first < p->opt.k ? (uint32_t)(h->n - *first) : p->opt.k;
+        if (*n == p->opt.k || h->n < wanted)
+            return GX_OK;
+        before = 2 * before < passed ? passed : 2 * before; /* another commit, in which more come before */
+    }
+}
+
+static gx_status find_groups(paging *p, uint32_t i, bool members, gx_error *err)
+{
+    const gx_query q = query_at(p, i);
+    gx_list_of_results l = {p->s, &q, p->opt, &p->sort, &p->by};
+    gx_heads h = {0};
+    size_t first = 0;
+    uint32_t n = 0;
+    gx_status st = settle_op(p, &q, &l.opt, err);
+    if (st == GX_OK)
+        st = find_heads(p, &l, &h, &first, &n, err);
+    if (st == GX_OK)
+        st = reserve_hits(p, n + 1ull, err);
+    for (uint32_t j = 0; st == GX_OK && j < n; ++j)
+        gx_hits_set(&p->hits, j, h.heads[first + j].score, h.heads[first + j].docid);
+    p->hits.n = st == GX_OK ? n : 0;
+    p->exponent = h.exponent;
+    if (st == GX_OK && members)
+        st = gx_groups_find(&p->groups, &l, h.heads ? h.heads + first : NULL, n, h.exponent, err);
+    free(h.heads);
+    return st;
+}
+
 /* ---- the answer ---- */
 
 static void write_hits(const paging *p, size_t at, uint32_t n)
@@ -201,13 +259,27 @@ static gx_page_end *end_at(const paging *p, size_t i)
     return p->end ? (gx_page_end *)(void *)((char *)p->end + i * p->end->size) : NULL;
 }
 
+/* Whether the caller takes groups. */
+static bool wants_groups(const paging *p, uint32_t i)
+{
+    return p->by.any && p->end && end_at(p, i)->size >= GX_SIZE_THROUGH(gx_page_end, groups);
+}
+
+static gx_status find_page(paging *p, uint32_t i, gx_error *err)
+{
+    const gx_query q = query_at(p, i);
+    p->hits.n = p->skipped = 0;
+    if (p->by.any)
+        return find_groups(p, i, wants_groups(p, i), err);
+    return p->sort.n ? gx_session_plan(p->s, &q, 1, &p->opt, order_plan, p, err) : find_by_score(p, i, err);
+}
+
 static gx_status answer(paging *p, uint32_t i, gx_error *err)
 {
     const gx_query q = query_at(p, i);
     gx_query_options opt = p->opt;
     gx_page_end own;
-    p->hits.n = p->skipped = 0;
-    gx_status st = p->sort.n ? gx_session_plan(p->s, &q, 1, &opt, order_plan, p, err) : find_by_score(p, i, err);
+    gx_status st = find_page(p, i, err);
     if (st != GX_OK)
         return st;
     const uint32_t left = p->hits.n - p->skipped, n = left < p->opt.k ? left : p->opt.k;
@@ -221,6 +293,8 @@ static gx_status answer(paging *p, uint32_t i, gx_error *err)
     if (st == GX_OK && p->end && (st = write_end(p, i, n, &own, err)) == GX_OK) {
         const size_t size = end_at(p, i)->size;
         own.size = size;
+        own.groups = p->groups;
+        p->groups = NULL;
         memcpy(end_at(p, i), &own, size < sizeof own ? size : sizeof own);
     }
     return st;
@@ -248,17 +322,19 @@ static gx_status check_places(const paging *p, uint32_t n, gx_error *err)
 
 static gx_status check(paging *p, uint32_t n, gx_error *err)
 {
-    const bool paged = p->page.sort_len || p->page.offset || p->page.after_len;
+    const bool paged = p->page.sort_len || p->page.offset || p->page.after_len || p->page.collapse_len;
     gx_status st = check_places(p, n, err);
     if (st != GX_OK || (st = gx_query_options_check(&p->opt, p->ix, err)) != GX_OK)
         return st;
     if (paged && !gx_query_options_are_exact(&p->opt))
-        return gx_fail(err, GX_EUSAGE, "an answer that is not exact has neither an order by attributes nor pages");
+        return gx_fail(err, GX_EUSAGE,
+                       "an answer that is not exact has no order by attributes, no groups and no pages");
     if (paged && gx_engine_is_shard(p->s->en))
         return gx_fail(err, GX_EUSAGE, "an engine of a shard sees its own parts alone: it has no order and no pages");
     if (p->page.after_len && n != 1)
         return gx_fail(err, GX_EUSAGE, "a cursor is of one query, and there are %u", n);
-    return gx_sort_read(&p->sort, p->ix, p->page.sort, p->page.sort_len, err);
+    st = gx_sort_read(&p->sort, p->ix, p->page.sort, p->page.sort_len, err);
+    return st == GX_OK ? gx_collapse_read(&p->by, p->ix, p->page.collapse, p->page.collapse_len, err) : st;
 }
 
 static gx_status read_cursor(paging *p, gx_error *err)
@@ -267,6 +343,18 @@ static gx_status read_cursor(paging *p, gx_error *err)
     const gx_status st = gx_cursor_hash(&p->hash, &q, &p->opt, &p->sort, &p->page, err);
     return st != GX_OK ? st
                        : gx_cursor_read(&p->cursor, p->page.after, p->page.after_len, p->ix, &p->sort, p->hash, err);
+}
+
+/* Take back what the caller would free. */
+static void empty_end(const paging *p, uint32_t i)
+{
+    gx_page_end *end = end_at(p, i);
+    free(end->next);
+    end->next = NULL;
+    if (wants_groups(p, i)) {
+        gx_groups_free(end->groups);
+        end->groups = NULL;
+    }
 }
 
 gx_status gx_search_page(gx_session *s, const gx_query *queries, uint32_t n, const gx_query_options *options,
@@ -289,16 +377,15 @@ gx_status gx_search_page(gx_session *s, const gx_query *queries, uint32_t n, con
         st = check(&p, n, err);
     if (st != GX_OK)
         return st;
-    if (!p.end && !p.sort.n && !p.page.offset && !p.page.after_len)
+    if (!p.end && !p.sort.n && !p.page.offset && !p.page.after_len && !p.by.any)
         return gx_search(s, queries, n, options, results, err);
     if (p.page.after_len)
         st = read_cursor(&p, err);
     for (; st == GX_OK && done < n; done += st == GX_OK)
         st = answer(&p, done, err);
-    for (uint32_t i = 0; st != GX_OK && p.end && i < done; ++i) {
-        free(end_at(&p, i)->next);
-        end_at(&p, i)->next = NULL;
-    }
+    for (uint32_t i = 0; st != GX_OK && p.end && i < done; ++i)
+        empty_end(&p, i);
+    gx_groups_free(p.groups);
     gx_cursor_free(&p.cursor);
     free(p.hits.keys);
     free(p.hits.highs);

@@ -2,8 +2,10 @@
  *
  *   pages_driver INDEX [cpu|gpu]
  *
- *   request  op \t kind \t k \t offset \t sort \t after \t filter \t text     after "=": the last cursor given
+ *   request  op \t kind \t k \t offset \t sort \t after \t collapse \t filter \t text
+ *            after "=": the last cursor given
  *   answer   n_matches first moved cursor|- docid:score ...                    scores as hexadecimal floats
+ *            with groups, of each " / n_matches value docid:score ...", the value in hexadecimal digits, "-": missing
  *            error STATUS message
  *
  * With k 0 it is gx_search for all documents. */
@@ -20,12 +22,25 @@ static void complain(const gx_error *err)
     printf("error %s: %s\n", gx_status_name(err->status), err->text);
 }
 
+static void print_group(const gx_groups *groups, const gx_group *g)
+{
+    gx_text value = {0};
+    if (!g->missing)
+        gx_text_add_value(&value, groups->type, &g->value);
+    printf(" / %llu %s", (unsigned long long)g->n_matches, g->missing ? "-" : "x");
+    for (size_t i = 0; i < value.len; ++i)
+        printf("%02x", (unsigned char)value.bytes[i]);
+    for (uint32_t i = 0; i < g->n; ++i)
+        printf(" %llu:%a", (unsigned long long)g->docids[i], g->scores[i]);
+    free(value.bytes);
+}
+
 static void answer(gx_index *ix, gx_session *s, char **f)
 {
     static const char *const ops[] = {"or", "and", "and-or"}, *const kinds[] = {"text", "boolean", "all"};
     const gx_query_kind kind_of[] = {GX_QUERY_TEXT, GX_QUERY_BOOLEAN, GX_QUERY_ALL};
     gx_query_options opt = GX_QUERY_OPTIONS;
-    gx_query q = GX_TEXT_QUERY(f[7], strlen(f[7]));
+    gx_query q = GX_TEXT_QUERY(f[8], strlen(f[8]));
     gx_filter *filter = NULL;
     gx_error err = {0};
     gx_page page;
@@ -47,9 +62,11 @@ static void answer(gx_index *ix, gx_session *s, char **f)
     page.sort_len = strlen(f[4]);
     page.after = strcmp(f[5], "=") ? f[5] : last;
     page.after_len = page.after ? strlen(page.after) : 0;
+    page.collapse = f[6];
+    page.collapse_len = strlen(f[6]);
     const gx_results r = {
         .size = sizeof r, .docids64 = docids, .n_hits = &n, .n_matches = &n_matches, .exact_scores = scores};
-    gx_status st = *f[6] ? gx_filter_open(&filter, ix, f[6], strlen(f[6]), NULL, &err) : GX_OK;
+    gx_status st = *f[7] ? gx_filter_open(&filter, ix, f[7], strlen(f[7]), NULL, &err) : GX_OK;
     q.filter = filter;
     if (st == GX_OK)
         st = k ? gx_search_page(s, &q, 1, &opt, &page, &r, &end, &err) : gx_search(s, &q, 1, &opt, &r, &err);
@@ -58,6 +75,8 @@ static void answer(gx_index *ix, gx_session *s, char **f)
                end.next ? end.next : "-");
         for (uint32_t i = 0; i < n; ++i)
             printf(" %llu:%a", (unsigned long long)docids[i], scores[i]);
+        for (uint32_t i = 0; end.groups && i < end.groups->n; ++i)
+            print_group(end.groups, &end.groups->groups[i]);
         putchar('\n');
     } else {
         complain(&err);
@@ -67,6 +86,7 @@ static void answer(gx_index *ix, gx_session *s, char **f)
         last = end.next;
     }
     fflush(stdout);
+    gx_groups_free(end.groups);
     gx_filter_close(filter);
     free(docids);
     free(scores);
@@ -79,7 +99,7 @@ int main(int argc, char **argv)
     gx_session *s = NULL;
     gx_error err = {0};
     gx_engine_options o = GX_ENGINE_OPTIONS;
-    char *line = NULL, *fields[8];
+    char *line = NULL, *fields[9];
     size_t max = 0;
     o.kind = argc > 2 && strcmp(argv[2], "gpu") == 0 ? GX_ENGINE_GPU : GX_ENGINE_CPU;
     if (argc < 2 || gx_index_open(&ix, argv[1], NULL, &err) || gx_engine_open(&en, ix, &o, &err) ||
@@ -90,7 +110,7 @@ int main(int argc, char **argv)
     while (getline(&line, &max, stdin) > 0) {
         char *at = line;
         line[strcspn(line, "\n")] = 0;
-        for (int i = 0; i < 8; ++i)
+        for (int i = 0; i < 9; ++i)
             fields[i] = at ? strsep(&at, "\t") : line + strlen(line);
         answer(ix, s, fields);
     }
