@@ -51,6 +51,11 @@ class Native(unittest.TestCase):
             (['--sort=kind', '--facet=kind'], {'sort': 'kind', 'facets': ['kind']}),
             (['--facet=kind:exclude-own', '--filter=kind:odd'],
              {'facets': ['kind:exclude-own'], 'filter': 'kind:odd'}),
+            (['--show=year,kind'], {'attributes': ['year', 'kind']}), (['--show=all'], {'attributes': 'all'}),
+            (['--prior=year:w=0.3,form=log'], {'prior': 'year:w=0.3,form=log'}),
+            (['--prior=year:w=2,form=sat,half=2004', '--explain'],
+             {'prior': 'year:w=2,form=sat,half=2004', 'explain': True}),
+            (['--offset=2', '--sort=kind'], {'offset': 2, 'sort': 'kind'}), (['--quotes=words'], {'quotes': 'words'}),
             ([], {'snippets': True}), (['--syntax=boolean'], {'syntax': 'boolean'}), (['--prune=off'],
             {'prune': False}),
         ]:
@@ -66,6 +71,56 @@ class Native(unittest.TestCase):
             self.assertEqual(part, whole[offset:offset + 2])
         self.assertEqual(self.search({'query': 'terms', 'k': 5, 'offset': 500})['hits'], [])
         self.assertEqual(self.search({'query': 'terms', 'k': 0})['hits'], [])
+
+    def test_cursors_go_through_the_whole_list(self):
+        for more in [{}, {'sort': 'kind,year:desc'}, {'filter': 'year:>2002'}, {'op': 'and'},
+                     {'sort': 'year:desc', 'filter': 'kind:odd', 'attributes': 'all'}]:
+            for text in ['terms index all', '', 'zebra']:
+                with self.subTest(more=more, text=text):
+                    body = {'query': text, **more}
+                    whole, parts, pages = self.search({**body, 'k': 20})['hits'], [], 0
+                    page = self.search({**body, 'k': 2, 'cursor': True})
+                    while page['hits']:
+                        parts += page['hits']
+                        pages += 1
+                        page = self.search({**body, 'k': 2 + pages % 2, 'after': page['cursor']})
+                    self.assertEqual(parts, whole)
+                    self.assertNotIn('cursor', page)
+        first = self.search({'query': 'terms', 'k': 2, 'cursor': True})
+        later = self.search({'query': 'terms', 'k': 2, 'offset': 1, 'after': first['cursor']})
+        self.assertEqual([h['rank'] for h in later['hits']], [4])
+        self.assertEqual(query(self.path, 'terms', '-k', '2', '--after=' + first['cursor'])['hits'],
+                         self.search({'query': 'terms', 'k': 2, 'after': first['cursor'], 'snippets': True})['hits'])
+        self.assertNotIn('cursor', self.search({'query': 'terms', 'k': 2}))
+        for body, place in [({'query': 'index', 'after': first['cursor']}, 'query'),
+                            ({'query': 'terms', 'after': first['cursor'], 'op': 'and'}, 'query'),
+                            ({'query': 'terms', 'after': first['cursor'], 'filter': 'kind:odd'}, 'query'),
+                            ({'query': 'terms', 'after': first['cursor'][:-3]}, 'query'),
+                            ({'query': 'terms', 'after': 'x'}, 'query'), ({'query': 'terms', 'after': ''}, 'after'),
+                            ({'query': 'terms', 'after': 3}, 'after'),
+                            ({'query': 'terms', 'prior': 'year:w=1', 'cursor': True}, 'query'),
+                            ({'query': 'x', 'prior': 'kind:w=1'}, 'prior'), ({'query': 'x', 'prior': 'nope'}, 'prior'),
+                            ({'query': 'x', 'attributes': ['year', 'yeer']}, 'attributes[1]'),
+                            ({'query': 'x', 'attributes': ['year', 'year']}, 'attributes[1]'),
+                            ({'query': 'x', 'attributes': 'year'}, 'attributes'),
+                            ({'query': 'terms', 'cursor': 1}, 'cursor'),
+                            ({'queries': ['terms'], 'after': first['cursor']}, 'after')]:
+            self.assertEqual(self.search(body, 400)['error']['member'], place, body)
+        many = self.search({'queries': ['terms', 'zebra', 'index'], 'k': 1, 'cursor': True})['answers']
+        self.assertEqual(['cursor' in a for a in many], [True, False, True])
+
+    def test_the_table_is_the_schema(self):
+        paths = self.server.get('/openapi.json').json['paths']
+        schema = paths['/v1/{index}/search']['post']['requestBody']['content']['application/json']['schema']
+        for name, member in schema['properties'].items():
+            self.assertTrue('type' in member or 'oneOf' in member, name)
+            self.assertTrue(member['description'], name)
+            wrong = self.search({'query': 'x', name: [{}]}, 400)['error']
+            self.assertNotIn('there is no member', wrong['message'])
+        told = self.search({'query': 'x', 'nope': 1}, 400)['error']['message']
+        for name in told.split('there are ')[1].split(', '):
+            self.assertIn(name, schema['properties'])
+        self.assertEqual(schema['properties']['op']['enum'], ['or', 'and', 'and-or'])
 
     def test_many_queries(self):
         texts = ['terms', 'index', 'zebra'] * 10

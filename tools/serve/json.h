@@ -59,7 +59,8 @@ void reader_leave(reader *r);
 typedef bool member_fn(reader *r, const json_t *value, void *to);
 typedef struct member {
     const char *name;
-    member_fn *read; /* NULL: known, and not there yet: refused by name */
+    member_fn *read;    /* NULL: known, and not there yet: refused by name */
+    const char *schema; /* members of its JSON schema, for /openapi.json; or NULL */
 } member;
 
 /* Read an object: each of its members by the row of its name. One that no row has is refused, with the names that

@@ -13,6 +13,8 @@ void routes_openapi(exchange *x);
 fault_writer native_fault;
 void native_search(exchange *x);
 void native_answer(exchange *x);
+/* Add the properties of a search's body, of the table that reads it, to an object of a JSON schema. */
+void native_put_schema(gx_text *t);
 void native_count(exchange *x);
 void native_count_answer(exchange *x);
 void native_indexes(exchange *x);

@@ -204,21 +204,6 @@ static void put_parameters(gx_text *t, const char *path)
     gx_text_add_string(t, any ? "]" : "");
 }
 
-/* The options of the library's table, as members of a body. */
-static void put_options(gx_text *t)
-{
-    static const char *const types[] = {"integer", "number", "string", "boolean", "string"};
-    size_t n;
-    const gx_search_option *o = gx_search_options(&n);
-    for (size_t i = 0; i < n; ++i) {
-        gx_text_add_format(t, "%s\"%s\":{\"type\":\"%s\",\"description\":", i ? "," : "", o[i].name, types[o[i].kind]);
-        gx_text_add_json(t, o[i].help, strlen(o[i].help));
-        for (const char *w = o[i].words, *first = w; w; w = w[strcspn(w, "|")] ? w + strcspn(w, "|") + 1 : NULL)
-            gx_text_add_format(t, "%s\"%.*s\"", w == first ? ",\"enum\":[" : ",", (int)strcspn(w, "|"), w);
-        gx_text_add_string(t, o[i].words ? "]}" : "}");
-    }
-}
-
 static void put_route(gx_text *t, const route *r)
 {
     gx_text_add_format(t, "\"%s\":{\"summary\":",
@@ -229,11 +214,11 @@ static void put_route(gx_text *t, const route *r)
                                                           : "get");
     gx_text_add_json(t, r->summary, strlen(r->summary));
     put_parameters(t, r->path);
-    if (r->parse == native_search && r->answer == native_answer) {
+    if (r->parse == native_search || r->parse == native_count) {
         gx_text_add_string(t, ",\"requestBody\":{\"content\":{\"application/json\":{\"schema\":{\"type\":\"object\","
-                              "\"properties\":{\"query\":{\"type\":\"string\"},\"filter\":{\"type\":\"string\"},");
-        put_options(t);
-        gx_text_add_string(t, "}}}}}");
+                              "\"properties\":{");
+        native_put_schema(t);
+        gx_text_add_string(t, "},\"additionalProperties\":false}}}}");
     }
     gx_text_add_string(t, ",\"responses\":{\"200\":{\"description\":\"the answer\"},\"400\":{\"description\":\"the "
                           "request is malformed: message, member, line, column\"}}}");

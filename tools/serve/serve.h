@@ -113,7 +113,12 @@ typedef struct plan {
     uint32_t offset, wanted;
     const char *sort; /* [sort_len] the order by attributes, of gx_page; sort_len 0: by score */
     size_t sort_len;
+    const char *after; /* [after_len] the cursor that results come behind, of gx_page; after_len 0: none */
+    size_t after_len;
+    bool cursor; /* the cursor of the next page is wanted */
     bool count, snippets, marked, texts, explain;
+    uint32_t *shown; /* [n_shown] numbers of the attributes that hits show; freed with the plan */
+    uint32_t n_shown;
     const gx_facet *facets; /* [n_facets] */
     uint32_t n_facets;
     gx_facet_list **lists; /* [n_lists] which the facets belong to; closed with the plan */
@@ -136,6 +141,10 @@ typedef struct search {
     gx_status status;
     char *error;      /* NULL for GX_OK */
     uint32_t n_hits;  /* after the offset */
+    uint64_t first;   /* results before the first one */
+    char *cursor;     /* [cursor_len] of the next page, or NULL */
+    size_t cursor_len;
+    bool moved; /* the cursor that was given is of an older commit */
     uint64_t *docids; /* [n_hits], in one allocation with: */
     double *scores;   /* [n_hits] */
     uint64_t n_matches;
@@ -230,6 +239,9 @@ void exchange_add_header(exchange *x, const char *name, const char *format, ...)
 
 /* The index of the path, or of a name, for who asks; false: the fault is set. */
 bool exchange_open_index(exchange *x, const char *name);
+
+/* Whether the plan's results come in an order of their own or behind a cursor, so that gx_search_page finds them. */
+bool plan_is_paged(const plan *p);
 
 /* The plans and searches of an exchange. NULL: there may be no more, and the fault is set. What is returned stays
  * where it is until the next one is added. */

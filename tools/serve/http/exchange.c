@@ -78,6 +78,7 @@ void exchange_free(exchange *x)
         for (uint32_t k = 0; k < x->plans[i].n_lists; ++k)
             gx_facet_list_close(x->plans[i].lists[k]);
         free(x->plans[i].lists);
+        free(x->plans[i].shown);
     }
     if (x->free_extra)
         x->free_extra(x->extra);

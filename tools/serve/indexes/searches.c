@@ -44,6 +44,7 @@ void search_free(search *s)
     free(s->error);
     free(s->expanded);
     free(s->terms);
+    free(s->cursor);
     gx_facets_close(s->facets);
 }
 
@@ -55,10 +56,15 @@ static void set_error(search *s, gx_status st, const char *text)
     s->n_hits = 0;
 }
 
-/* Keep the hits behind the offset. */
+bool plan_is_paged(const plan *p)
+{
+    return p->sort_len || p->after_len || p->cursor;
+}
+
+/* Keep the hits behind the offset, which those of a page are already. */
 static void keep_hits(search *s, uint32_t n, const uint32_t *docids, const uint64_t *docids64, const double *scores)
 {
-    const uint32_t from = s->plan->offset < n ? s->plan->offset : n;
+    const uint32_t offset = plan_is_paged(s->plan) ? 0 : s->plan->offset, from = offset < n ? offset : n;
     s->n_hits = n - from < s->plan->wanted ? n - from : s->plan->wanted;
     if (s->n_hits == 0)
         return;
@@ -165,6 +171,7 @@ void searches_answered(void *user, const gx_service_answer *a)
     s->status = a->status;
     s->by = a->by;
     s->seconds = a->seconds;
+    s->first = s->plan->offset;
     if (a->status)
         set_error(s, a->status, a->error);
     else
@@ -252,7 +259,7 @@ static bool needs_session(const exchange *x)
 {
     for (size_t i = 0; i < x->n_plans; ++i)
         if (x->plans[i].count || x->plans[i].n_facets || x->plans[i].setup.rm3.fb_docs ||
-            x->plans[i].setup.options.prior.weight != 0 || x->plans[i].sort_len)
+            x->plans[i].setup.options.prior.weight != 0 || plan_is_paged(&x->plans[i]))
             return true;
     return x->job != NULL;
 }
@@ -291,6 +298,7 @@ typedef struct batch {
     uint32_t *n_hits;
     uint64_t *n_matches;
     gx_facets **facets;
+    gx_page_end *ends; /* [n] of a plan with pages */
 } batch;
 
 static void close_batch(batch *b)
@@ -301,12 +309,17 @@ static void close_batch(batch *b)
     free(b->n_hits);
     free(b->n_matches);
     free(b->facets);
+    for (uint32_t i = 0; b->ends && i < b->n; ++i)
+        free(b->ends[i].next);
+    free(b->ends);
 }
 
 static bool open_batch(batch *b, exchange *x, search *first, uint32_t n)
 {
     const uint64_t n_docs = x->at->n_docs ? x->at->n_docs : 1;
     *b = (batch){.x = x, .searches = first, .n = n, .options = first->plan->setup.options};
+    if (plan_is_paged(first->plan))
+        b->options.k = first->plan->wanted ? first->plan->wanted : 1;
     b->k = b->options.k < n_docs ? b->options.k : (uint32_t)n_docs;
     b->options.k = b->k;
     b->options.count = first->plan->count && !first->plan->n_facets; /* facets count the matches too */
@@ -318,7 +331,10 @@ static bool open_batch(batch *b, exchange *x, search *first, uint32_t n)
     b->n_hits = calloc(n, sizeof *b->n_hits);
     b->n_matches = calloc(n, sizeof *b->n_matches);
     b->facets = calloc(n, sizeof(gx_facets *));
-    return b->queries && b->docids && b->scores && b->n_hits && b->n_matches && b->facets;
+    b->ends = calloc(n, sizeof *b->ends);
+    for (uint32_t i = 0; b->ends && i < n; ++i)
+        b->ends[i].size = sizeof *b->ends;
+    return b->queries && b->docids && b->scores && b->n_hits && b->n_matches && b->facets && b->ends;
 }
 
 static gx_status expand(batch *b, gx_session *session, gx_error *err)
@@ -336,6 +352,28 @@ static gx_status expand(batch *b, gx_session *session, gx_error *err)
     return st;
 }
 
+static bool wants_ends(const plan *p)
+{
+    return p->cursor || p->after_len;
+}
+
+static gx_status run_page(batch *b, gx_session *session, const gx_results *results, gx_error *err)
+{
+    const plan *p = b->searches->plan;
+    gx_page page;
+    for (uint32_t i = 0; i < b->n; ++i) { /* of a GPU that failed */
+        free(b->ends[i].next);
+        b->ends[i] = (gx_page_end){.size = sizeof *b->ends};
+    }
+    gx_page_init(&page, sizeof page);
+    page.sort = p->sort;
+    page.sort_len = p->sort_len;
+    page.offset = p->offset;
+    page.after = p->after;
+    page.after_len = p->after_len;
+    return gx_search_page(session, b->queries, b->n, &b->options, &page, results, wants_ends(p) ? b->ends : NULL, err);
+}
+
 static gx_status run_batch(batch *b, gx_session *session, gx_error *err)
 {
     const plan *p = b->searches->plan;
@@ -347,19 +385,15 @@ static gx_status run_batch(batch *b, gx_session *session, gx_error *err)
     gx_status st = expand(b, session, err);
     for (uint32_t i = 0; i < b->n; ++i)
         b->queries[i] = searches_query(&b->searches[i]);
-    gx_page page;
-    gx_page_init(&page, sizeof page);
-    page.sort = p->sort;
-    page.sort_len = p->sort_len;
     if (st == GX_OK)
-        st = p->sort_len ? gx_search_page(session, b->queries, b->n, &b->options, &page, &results, NULL, err)
-                         : gx_search(session, b->queries, b->n, &b->options, &results, err);
+        st = plan_is_paged(p) ? run_page(b, session, &results, err)
+                              : gx_search(session, b->queries, b->n, &b->options, &results, err);
     if (st == GX_OK && p->n_facets)
         st = gx_count_facets_batch(b->facets, session, b->queries, b->n, &b->options, p->facets, p->n_facets, err);
     return st;
 }
 
-static void keep_batch(const batch *b, double seconds)
+static void keep_batch(batch *b, double seconds)
 {
     for (uint32_t i = 0; i < b->n; ++i) {
         search *s = &b->searches[i];
@@ -368,6 +402,16 @@ static void keep_batch(const batch *b, double seconds)
         s->n_matches = s->facets ? gx_facets_n_matches(s->facets) : b->n_matches[i];
         s->seconds = seconds;
         s->by = b->x->at->gpu ? GX_PROCESSOR_GPU : GX_PROCESSOR_CPU;
+        s->first = s->plan->offset;
+        if (wants_ends(s->plan)) {
+            s->first = b->ends[i].first;
+            s->moved = b->ends[i].moved;
+        }
+        if (wants_ends(s->plan) && s->plan->wanted) {
+            s->cursor = b->ends[i].next;
+            s->cursor_len = b->ends[i].next_len;
+            b->ends[i].next = NULL;
+        }
         keep_hits(s, b->n_hits[i], NULL, b->docids + at, b->scores + at);
     }
 }

@@ -286,6 +286,66 @@ static bool read_sort(reader *r, const json_t *value, void *to)
     return gx_page_check(a->x->at->ix, &page, &err) == GX_OK || reader_fail(r, "%s", err.text);
 }
 
+static bool read_after(reader *r, const json_t *value, void *to)
+{
+    plan *p = plan_of(to);
+    return reader_string(r, value, &p->after, &p->after_len) &&
+           (p->after_len || reader_fail(r, "a cursor is expected, which an answer to 'cursor' has"));
+}
+
+static bool read_cursor(reader *r, const json_t *value, void *to)
+{
+    return reader_bool(r, value, &plan_of(to)->cursor);
+}
+
+static bool read_attribute(reader *r, const json_t *value, void *to)
+{
+    plan *p = plan_of(to);
+    const gx_index *ix = ((asked *)to)->x->at->ix;
+    gx_error err = {0};
+    const char *name;
+    size_t len;
+    uint32_t number;
+    if (!reader_string(r, value, &name, &len))
+        return false;
+    if (gx_index_find_attribute(ix, name, len, &number, &err))
+        return reader_fail(r, "%s", err.text);
+    for (uint32_t i = 0; i < p->n_shown; ++i)
+        if (p->shown[i] == number)
+            return reader_fail(r, "an attribute is named twice");
+    p->shown[p->n_shown++] = number;
+    return true;
+}
+
+/* Names, or "all". */
+static bool read_attributes(reader *r, const json_t *value, void *to)
+{
+    plan *p = plan_of(to);
+    const uint32_t n = gx_index_n_attributes(((asked *)to)->x->at->ix);
+    const char *all = json_string_value(value);
+    if (!p->shown && !(p->shown = malloc((n + 1) * sizeof *p->shown)))
+        return fault_set(r->fault, 503, "no memory for the request");
+    if (!all)
+        return reader_array(r, value, read_attribute, to);
+    if (strcmp(all, "all"))
+        return reader_fail(r, "an array of names, or \"all\", is expected");
+    while (p->n_shown < n) {
+        p->shown[p->n_shown] = p->n_shown;
+        ++p->n_shown;
+    }
+    return true;
+}
+
+static bool read_prior(reader *r, const json_t *value, void *to)
+{
+    asked *a = to;
+    gx_error err = {0};
+    const gx_prior *prior = &plan_of(a)->setup.options.prior;
+    if (!read_option(r, value, to))
+        return false;
+    return prior->weight == 0 || gx_prior_check(prior, a->x->at->ix, &err) == GX_OK || reader_fail(r, "%s", err.text);
+}
+
 static bool read_marks(reader *r, const json_t *value, void *to)
 {
     return reader_bool(r, value, &plan_of(to)->marked);
@@ -327,39 +387,84 @@ static bool read_fields(reader *r, const json_t *value, void *to)
     return reader_array(r, value, read_field, to);
 }
 
-/* What a search may have; the rows of sort and its like become functions when the library has them. */
+/* clang-format off */
+#define STRING "\"type\":\"string\",\"description\":"
+#define COUNT "\"type\":\"integer\",\"minimum\":0,\"description\":"
+#define SWITCH "\"type\":\"boolean\",\"description\":"
+#define STRINGS "\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"
+/* What a search may have. The schema of an option is that of the library's table. */
 static const member members[] = {
-    {"query", read_query},
-    {"queries", read_queries},
-    {"vector", read_vector},
-    {"qid", read_qid},
-    {"k", read_k},
-    {"offset", read_offset},
+    {"query", read_query, STRING "\"the query; one of query, queries and vector is needed\""},
+    {"queries", read_queries,
+     "\"type\":\"array\",\"items\":{\"oneOf\":[{\"type\":\"string\"},{\"type\":\"object\",\"properties\":{\"query\":"
+     "{\"type\":\"string\"},\"qid\":{\"type\":\"string\"}},\"required\":[\"query\"]}]},"
+     "\"description\":\"several queries, which are answered as answers\""},
+    {"vector", read_vector,
+     "\"type\":\"object\",\"additionalProperties\":{\"type\":\"number\"},"
+     "\"description\":\"terms and their weights in place of a text\""},
+    {"qid", read_qid, STRING "\"an id of the query, which the answer repeats\""},
+    {"k", read_k, COUNT "\"the most results of a query\""},
+    {"offset", read_offset, COUNT "\"results that are left out before the first\""},
+    {"after", read_after, STRING "\"the cursor of an earlier answer to this query: the results behind its last\""},
+    {"cursor", read_cursor, SWITCH "\"also answer the cursor of the next page, for after\""},
     {"op", read_option},
     {"syntax", read_option},
+    {"quotes", read_option},
     {"scorer", read_option},
     {"k1", read_option},
     {"b", read_option},
     {"rm3", read_option},
+    {"prior", read_prior},
     {"prune", read_option},
     {"algorithm", read_option},
     {"approximate", read_option},
     {"max-expansions", read_option},
     {"fuzzy-prefix", read_option},
-    {"filter", read_filter},
-    {"facets", read_facets},
-    {"sums", read_sums},
-    {"sort", read_sort},
-    {"snippets", read_snippets},
-    {"explain", read_explain},
-    {"count", read_count},
-    {"fields", read_fields},
-    {"timeout_ms", read_timeout},
-    {"after", NULL},
+    {"filter", read_filter, STRING "\"which documents may match: year:>=2019 AND venue:acl\""},
+    {"facets", read_facets, STRINGS "\"facets, as query --facet has them: year, venue:20\""},
+    {"sums", read_sums, STRING "\"figures of all matches, as query --sums has them: price:avg\""},
+    {"sort", read_sort, STRING "\"attributes that the results are ordered by: price:desc,year\""},
+    {"snippets", read_snippets,
+     "\"oneOf\":[{\"type\":\"boolean\"},{\"type\":\"object\",\"properties\":{\"marks\":{\"type\":\"boolean\"}}}],"
+     "\"description\":\"show a stretch of each text; with marks, which characters are words of the query\""},
+    {"explain", read_explain, SWITCH "\"show why each result has its score\""},
+    {"count", read_count, SWITCH "\"count all documents that match\""},
+    {"attributes", read_attributes,
+     "\"oneOf\":[{\"type\":\"array\",\"items\":{\"type\":\"string\"}},{\"type\":\"string\",\"enum\":[\"all\"]}],"
+     "\"description\":\"the attributes whose values each result has\""},
+    {"fields", read_fields, STRINGS "\"stored texts that each result has: id, title, text\""},
+    {"timeout_ms", read_timeout,
+     "\"type\":\"integer\",\"minimum\":1,\"maximum\":3600000,\"description\":\"milliseconds for the answer\""},
     {"collapse", NULL},
-    {"prior", NULL},
-    {"attributes", NULL},
 };
+/* clang-format on */
+
+/* The members of an option's schema. */
+static void put_option_schema(gx_text *t, const gx_search_option *o)
+{
+    static const char *const types[] = {"integer", "number", "string", "boolean", "string"};
+    gx_text_add_format(t, "\"type\":\"%s\",\"description\":", types[o->kind]);
+    gx_text_add_json(t, o->help, strlen(o->help));
+    for (const char *w = o->words, *first = w; w; w = w[strcspn(w, "|")] ? w + strcspn(w, "|") + 1 : NULL)
+        gx_text_add_format(t, "%s\"%.*s\"", w == first ? ",\"enum\":[" : ",", (int)strcspn(w, "|"), w);
+    gx_text_add_string(t, o->words ? "]" : "");
+}
+
+void native_put_schema(gx_text *t)
+{
+    bool any = false;
+    for (size_t i = 0; i < sizeof members / sizeof *members; ++i) {
+        if (!members[i].read)
+            continue;
+        gx_text_add_format(t, "%s\"%s\":{", any ? "," : "", members[i].name);
+        if (members[i].schema)
+            gx_text_add_string(t, members[i].schema);
+        else
+            put_option_schema(t, gx_search_option_find(members[i].name, strlen(members[i].name)));
+        gx_text_add_string(t, "}");
+        any = true;
+    }
+}
 
 /* ---- its queries ---- */
 
@@ -421,6 +526,10 @@ static bool add_searches(asked *a, reader *r)
 {
     if (!!a->query + !!a->queries + !!a->vector != 1)
         return reader_fail(r, "one of 'query', 'queries' and 'vector' is needed");
+    if (a->queries && plan_of(a)->after_len) {
+        reader_enter(r, "after", 0);
+        return reader_fail(r, "a cursor is of one query: 'queries' has none");
+    }
     if (a->vector)
         return add_vector(a, r);
     if (a->query)
@@ -554,7 +663,12 @@ static gx_status put_answer(exchange *x, const search *s, gx_error *err)
         .snippets = p->snippets,
         .expanded = s->expanded,
         .n_expanded = s->n_expanded,
-        .first = p->offset,
+        .first = s->first,
+        .shown = p->shown,
+        .n_shown = p->n_shown,
+        .cursor = s->cursor,
+        .cursor_len = s->cursor_len,
+        .moved = s->moved,
         .marked = p->marked,
         .texts = p->texts,
     };
