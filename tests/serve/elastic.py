@@ -275,6 +275,103 @@ class Elastic(unittest.TestCase):
                 page = self.search({'query': q, 'size': 3, 'from': 2, 'sort': sort})
                 self.assertEqual(ids(page), want[2:5])
 
+    def test_pages_go_on_behind_the_sort_of_the_last_hit(self):
+        for sort in ['year', [{'kind': 'asc'}, {'year': 'desc'}], [{'kind': 'desc'}, '_score'], ['_score', '_doc'],
+                     [{'tenant': 'asc'}, '_score', '_doc']]:
+            for q in [{'match': {'text': 'terms index all'}}, {'bool': {'filter': {'term': {'kind': 'odd'}}}},
+                      {'match': {'text': 'zebra'}}]:
+                with self.subTest(sort=sort, query=q):
+                    whole, parts = ids(self.search({'query': q, 'sort': sort, 'size': 100})), []
+                    body = {'query': q, 'sort': sort, 'size': 2}
+                    hits = self.search(body)['hits']['hits']
+                    while hits:
+                        self.assertEqual(len(hits[-1]['sort']), len(sort) + 1 if isinstance(sort, list) else 2)
+                        parts += [h['_id'] for h in hits]
+                        a = self.search({**body, 'search_after': hits[-1]['sort']})['hits']
+                        self.assertEqual(a['total']['value'], len(whole))
+                        hits = a['hits']
+                    self.assertEqual(parts, whole)
+        last = self.search({'sort': ['year'], 'size': 2})['hits']['hits'][-1]['sort']
+        self.assertEqual(last[0], 2001)
+        self.assertEqual(ids(self.search({'sort': ['year'], 'size': 1, 'search_after': last[1:]})), ['d02'])
+        self.search({'sort': ['kind'], 'size': 1, 'search_after': last}, 400)
+        self.search({'sort': ['year'], 'size': 1, 'search_after': [0, last[1][:-2]]}, 400)
+
+    def test_aggregations_in_aggregations(self):
+        for q in [{'match_all': {}}, {'match': {'text': 'terms index'}}, {'match': {'text': 'zebra'}},
+                  {'bool': {'must': {'match': {'text': 'terms'}}, 'filter': {'range': {'year': {'gt': 2002}}}}}]:
+            metrics = {m: {m: {'field': 'year'}} for m in ['min', 'max', 'sum', 'avg', 'stats', 'value_count']}
+            below = {**metrics, 'inner': {'terms': {'field': 'kind'}}}
+            ranges = [{'to': 2003}, {'from': 2003, 'to': 2006, 'key': 'mid'}, {'from': 2005}, {}]
+            a = self.search({'query': q, 'size': 100, 'aggs': {
+                'terms': {'terms': {'field': 'tenant'}, 'aggs': below},
+                'years': {'histogram': {'field': 'year', 'interval': 3}, 'aggs': below},
+                'ranges': {'range': {'field': 'year', 'ranges': ranges}, 'aggs': {**below, 'deep': {
+                    'terms': {'field': 'kind'}, 'aggs': {'least': {'min': {'field': 'year'}}}}}},
+                'keyed': {'range': {'field': 'year', 'ranges': ranges, 'keyed': True}},
+                'odd': {'filter': {'term': {'kind': 'odd'}}, 'aggs': below},
+                'named': {'filters': {'filters': {'o': {'term': {'kind': 'odd'}}, 'all': {'match_all': {}}}},
+                          'aggs': below},
+                'unnamed': {'filters': {'filters': [{'term': {'kind': 'odd'}}, {'match_none': {}}]}},
+            }})
+            by_id = {d['id']: d for d in DOCUMENTS}
+            found, got = [by_id[i] for i in ids(a)], a['aggregations']
+
+            def check(bucket, docs):
+                years = [d['year'] for d in docs]
+                self.assertEqual(bucket['doc_count'], len(docs), q)
+                n = len(years)
+                want = {'min': min(years) if n else None, 'max': max(years) if n else None, 'sum': sum(years),
+                        'avg': sum(years) / n if n else None, 'value_count': n}
+                self.assertEqual({m: bucket[m]['value'] for m in want}, want)
+                self.assertEqual(bucket['stats']['count'], n)
+                self.assertEqual({b['key']: b['doc_count'] for b in bucket['inner']['buckets']},
+                                 {k: sum(d['kind'] == k for d in docs) for k in {d['kind'] for d in docs}})
+
+            for b in got['terms']['buckets']:
+                check(b, [d for d in found if d['tenant'] == b['key']])
+            self.assertEqual(sum(b['doc_count'] for b in got['terms']['buckets']), len(found))
+            for b in got['years']['buckets']:
+                check(b, [d for d in found if b['key'] <= d['year'] < b['key'] + 3])
+            keys = ['*-2003.0', 'mid', '2005.0-*', '*-*']
+            self.assertEqual([b['key'] for b in got['ranges']['buckets']], keys)
+            for key, r, b in zip(keys, ranges, got['ranges']['buckets']):
+                docs = [d for d in found if r.get('from', 0) <= d['year'] < r.get('to', 9999)]
+                check(b, docs)
+                self.assertEqual((b.get('from'), b.get('to')), (r.get('from'), r.get('to')))
+                self.assertEqual({x['key']: x['least']['value'] for x in b['deep']['buckets']},
+                                 {k: min(d['year'] for d in docs if d['kind'] == k) for k in {d['kind'] for d in docs}})
+                self.assertEqual(got['keyed']['buckets'][key]['doc_count'], len(docs))
+            odd = [d for d in found if d['kind'] == 'odd']
+            check(got['odd'], odd)
+            check(got['named']['buckets']['o'], odd)
+            check(got['named']['buckets']['all'], found)
+            self.assertEqual([b['doc_count'] for b in got['unnamed']['buckets']], [len(odd), 0])
+
+    def test_a_post_filter_leaves_aggregations_alone(self):
+        for q in [{'match_all': {}}, {'match': {'text': 'terms'}}, {'term': {'tenant': 'a'}}]:
+            aggs = {'kinds': {'terms': {'field': 'kind'}}, 'odd': {'filter': {'term': {'kind': 'odd'}}}}
+            whole = self.search({'query': q, 'size': 100, 'aggs': aggs})
+            part = self.search({'query': q, 'size': 100, 'aggs': aggs, 'post_filter': {'term': {'kind': 'odd'}}})
+            self.assertEqual(part['aggregations'], whole['aggregations'])
+            odd = [i for i in ids(whole) if int(i[1:]) % 2]
+            self.assertEqual(ids(part), odd)
+            self.assertEqual(part['hits']['total']['value'], len(odd))
+
+    def test_what_a_hit_shows(self):
+        a = self.search({'query': {'match': {'text': 'terms'}}, 'size': 3, 'explain': True, 'version': True,
+                         'seq_no_primary_term': True, 'fields': ['year', {'field': 'kind'}], '_source': False})
+        for h in a['hits']['hits']:
+            d = DOCUMENTS[int(h['_id'][1:])]
+            self.assertEqual(h['fields'], {'year': [d['year']], 'kind': [d['kind']]})
+            self.assertEqual((h['_version'], h['_seq_no'], h['_primary_term']), (1, 0, 1))
+            e = h['_explanation']
+            self.assertEqual(e['value'], h['_score'])
+            self.assertAlmostEqual(sum(x['value'] for x in e['details']), h['_score'], 5)
+        a = self.search({'size': 1, 'docvalue_fields': ['*'], 'explain': True})['hits']['hits'][0]
+        self.assertEqual(sorted(a['fields']), ['kind', 'tenant', 'year'])
+        self.assertEqual(a['_explanation']['value'], 1)
+
     def test_phrases_are_found_in_a_row_or_within_a_slop(self):
         path = build('phrases', DOCUMENTS, '--analyzer=simple', '--positions')
         with_positions = Server('docs=' + path, '--engine=cpu')
@@ -308,7 +405,25 @@ class Elastic(unittest.TestCase):
             ({'query': {'knn': {}}}, '{}', 'knn'), ({'query': {'nonsense': {}}}, '{}', 'nonsense'),
             ({'query': {'match': {'nope': 'x'}}}, '"x"', 'nope'),
             ({'query': {'match': {'text': {'query': 'x', 'fuzziness': 'AUTO'}}}}, '"AUTO"', 'fuzziness'),
-            ({'sort': ['years']}, '"years"', 'year'), ({'search_after': [1]}, '[1]', 'search_after'),
+            ({'sort': ['years']}, '"years"', 'year'), ({'search_after': [1]}, '1]', 'cursor'),
+            ({'search_after': []}, '[]', 'last hit'), ({'search_after': ['']}, '""', 'cursor'),
+            ({'search_after': 'x'}, '"x"', 'last hit'), ({'search_after': ['x', 'y'], 'sort': ['_doc']}, None, 'cursor'),
+            ({'sort': ['year'], 'search_after': [1, 2, 'x']}, '[1', '3 values'),
+            ({'sort': ['year'], 'search_after': [2000, 'x'], 'from': 1}, '[2000', "'from'"),
+            ({'post_filter': {'match': {'text': 'x'}}}, '"x"', 'match'), ({'fields': ['yeer']}, '"yeer"', 'year'),
+            ({'aggs': {'a': {'range': {'field': 'kind', 'ranges': [{'to': 1}]}}}}, '{"field"', 'numbers'),
+            ({'aggs': {'a': {'range': {'field': 'year', 'ranges': [{'to': 'x'}]}}}}, '{"to"', 'whole number'),
+            ({'aggs': {'a': {'range': {'field': 'year'}}}}, '{"field"', 'ranges'),
+            ({'aggs': {'a': {'filter': {'match': {'text': 'x'}}}}}, '"x"', 'match'),
+            ({'aggs': {'a': {'filters': {'filters': {}}}}}, '{}', 'no filter'),
+            ({'aggs': {'a': {'min': {'field': 'year'}, 'aggs': {'b': {'min': {'field': 'year'}}}}}}, '{"b"', 'buckets'),
+            ({'aggs': {'a': {'terms': {'field': 'kind'}, 'aggs': {'b': {'filter': {'match_all': {}}}}}}},
+             '{"match_all"', 'below'),
+            ({'aggs': {'a': {'terms': {'field': 'kind'}, 'aggs': {'b': {'terms': {'field': 'year'}, 'aggs': {}}}}}},
+             '{}}', 'in aggregations'),
+            ({'aggs': {'a': {'terms': {'field': 'kind'}, 'aggs': {'b': {'terms': {'field': 'year'}},
+                                                                  'c': {'terms': {'field': 'tenant'}}}}}},
+             '{"b"', 'at most one'),
             ({'sort': [{'year': 'up'}]}, '"up"', 'asc'), ({'sort': ['_score', 'year']}, '"year"', 'year'),
             ({'sort': [{'year': {'mode': 'avg'}}]}, '"avg"', 'mode'),
             ({'sort': [{'_score': 'asc'}]}, '{"_score"', '_score'),
@@ -333,7 +448,8 @@ class Elastic(unittest.TestCase):
             with self.subTest(body=body):
                 e = self.search(body, 400)['error']
                 self.assertIn(words, e['reason'])
-                self.assertEqual((e['line'], e['col']), (1, json.dumps(body).index(at) + 1), e)
+                if at:
+                    self.assertEqual((e['line'], e['col']), (1, json.dumps(body).index(at) + 1), e)
         for path in ['/docs/_search?filter_path=hits', '/docs/_search?size=x', '/docs/_search?q=(',
             '/docs/_search?scroll=1m',
                      '/docs/_search?timeout=soon', '/docs,more/_search', '/_search', '/doc*/_search']:

@@ -124,6 +124,8 @@ typedef struct plan {
     gx_facet_list **lists; /* [n_lists] which the facets belong to; closed with the plan */
     uint32_t n_lists;
     gx_filter *filter; /* of the request, with that of the token; NULL: none */
+    bool faceted_apart; /* facets count what this filter leaves, in place of: */
+    gx_filter *faceted; /* NULL: all; freed with the plan */
 } plan;
 
 /* A query, and its answer. */

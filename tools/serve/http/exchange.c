@@ -74,6 +74,7 @@ void exchange_free(exchange *x)
         search_free(&x->searches[i]);
     for (size_t i = 0; i < x->n_plans; ++i) {
         gx_filter_close(x->plans[i].filter);
+        gx_filter_close(x->plans[i].faceted);
         free((void *)x->plans[i].facets);
         for (uint32_t k = 0; k < x->plans[i].n_lists; ++k)
             gx_facet_list_close(x->plans[i].lists[k]);

@@ -314,6 +314,12 @@ static void close_batch(batch *b)
     free(b->ends);
 }
 
+/* Facets count the matches, too, unless a filter leaves other documents to them. */
+static bool facets_count(const plan *p)
+{
+    return p->n_facets && !p->faceted_apart;
+}
+
 static bool open_batch(batch *b, exchange *x, search *first, uint32_t n)
 {
     const uint64_t n_docs = x->at->n_docs ? x->at->n_docs : 1;
@@ -322,7 +328,7 @@ static bool open_batch(batch *b, exchange *x, search *first, uint32_t n)
         b->options.k = first->plan->wanted ? first->plan->wanted : 1;
     b->k = b->options.k < n_docs ? b->options.k : (uint32_t)n_docs;
     b->options.k = b->k;
-    b->options.count = first->plan->count && !first->plan->n_facets; /* facets count the matches too */
+    b->options.count = first->plan->count && !facets_count(first->plan);
     b->options.seconds = x->timeout - (serve_clock() - x->began);
     b->options.seconds = b->options.seconds > 1e-3 ? b->options.seconds : 1e-3;
     b->queries = malloc(n * sizeof *b->queries);
@@ -388,6 +394,8 @@ static gx_status run_batch(batch *b, gx_session *session, gx_error *err)
     if (st == GX_OK)
         st = plan_is_paged(p) ? run_page(b, session, &results, err)
                               : gx_search(session, b->queries, b->n, &b->options, &results, err);
+    for (uint32_t i = 0; i < b->n && p->faceted_apart; ++i)
+        b->queries[i].filter = p->faceted;
     if (st == GX_OK && p->n_facets)
         st = gx_count_facets_batch(b->facets, session, b->queries, b->n, &b->options, p->facets, p->n_facets, err);
     return st;
@@ -399,7 +407,7 @@ static void keep_batch(batch *b, double seconds)
         search *s = &b->searches[i];
         const size_t at = (size_t)i * b->k;
         s->facets = b->facets[i];
-        s->n_matches = s->facets ? gx_facets_n_matches(s->facets) : b->n_matches[i];
+        s->n_matches = facets_count(s->plan) ? gx_facets_n_matches(s->facets) : b->n_matches[i];
         s->seconds = seconds;
         s->by = b->x->at->gpu ? GX_PROCESSOR_GPU : GX_PROCESSOR_CPU;
         s->first = s->plan->offset;

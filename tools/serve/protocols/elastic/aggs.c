@@ -1,13 +1,10 @@
-/* aggs.c: terms, histogram and date_histogram become facets, and facets buckets; min, max, sum, avg, stats,
- * value_count, cardinality and percentiles become figures of all matches. */
-#include <math.h>
+/* aggs.c: terms, histogram and date_histogram become facets; min, max, sum, avg, stats, value_count, cardinality and
+ * percentiles become figures of all matches, or, below one of these, of each group. range, date_range, filter and
+ * filters become searches, one a bucket, which count their matches and have facets for what stands below. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tools/serve/protocols/elastic/elastic.h"
-
-enum { MAX_BUCKETS = 65536 };
 
 /* ---- reading ---- */
 
@@ -79,6 +76,33 @@ static bool read_calendar(reader *r, const json_t *value, void *to)
     return true;
 }
 
+/* Days, which are as long as those of the calendar in UTC. */
+static bool read_fixed(reader *r, const json_t *value, void *to)
+{
+    const char *text;
+    size_t len;
+    ((agg *)to)->facet.grouping = GX_FACET_DAYS;
+    return reader_string(r, value, &text, &len) &&
+           (gx_word_index("1d|24h|1440m|86400s", text, len) >= 0 || reader_fail(r, "only 1d is available"));
+}
+
+static bool read_zone(reader *r, const json_t *value, void *to)
+{
+    const char *text;
+    size_t len;
+    (void)to;
+    return reader_string(r, value, &text, &len) &&
+           (gx_word_index("UTC|Z|+00:00|Etc/UTC", text, len) >= 0 || reader_fail(r, "only UTC is available"));
+}
+
+/* How many terms each shard answers with: ours are exact in any case. */
+static bool read_shard_size(reader *r, const json_t *value, void *to)
+{
+    uint64_t n;
+    (void)to;
+    return reader_count(r, value, 1, UINT32_MAX, &n);
+}
+
 static bool check_grouping(reader *r, const agg *a)
 {
     if (a->kind == AGG_HISTOGRAM && !(a->facet.width > 0))
@@ -89,17 +113,24 @@ static bool check_grouping(reader *r, const agg *a)
 }
 
 /* The body of one kind. */
-static bool read_kind(reader *r, agg_kind kind, const json_t *value, const aggs *all, agg *a)
+static bool read_kind(reader *r, agg_kind kind, const json_t *value, exchange *x, agg *a)
 {
     static const member members[][8] = {
-        {{"field", read_field}, {"size", read_size}, {"order", read_order}, {"min_doc_count", read_minimum}},
+        {{"field", read_field},
+         {"size", read_size},
+         {"order", read_order},
+         {"min_doc_count", read_minimum},
+         {"shard_size", read_shard_size}},
         {{"field", read_field}, {"interval", read_interval}, {"min_doc_count", read_minimum}},
         {{"field", read_field},
          {"calendar_interval", read_calendar},
          {"interval", read_calendar},
+         {"fixed_interval", read_fixed},
+         {"time_zone", read_zone},
          {"min_doc_count", read_minimum}},
     };
-    static const size_t n[] = {4, 3, 4};
+    static const size_t n[] = {5, 3, 6};
+    const gx_index *ix = x->at->ix;
     gx_attribute_info info;
     gx_error err = {0};
     a->kind = kind;
@@ -117,12 +148,12 @@ static bool read_kind(reader *r, agg_kind kind, const json_t *value, const aggs 
         return reader_fail(r, "'field' is missing");
     if (!check_grouping(r, a))
         return false;
-    if (elastic_attribute(all->ix, a->facet.name, &info) == UINT32_MAX)
+    if (elastic_attribute(ix, a->facet.name, &info) == UINT32_MAX)
         return reader_fail(r, "the index has no attribute '%.60s'", a->facet.name);
     a->typed_dates = info.type == GX_ATTRIBUTE_DATE;
     if (kind == AGG_TERMS && a->typed_dates)
         return reader_fail(r, "the values of a date are counted by date_histogram");
-    if (gx_facets_check(all->ix, &a->facet, 1, &err))
+    if (gx_facets_check(ix, &a->facet, 1, &err))
         return reader_fail(r, "%s", err.text);
     return true;
 }
@@ -143,8 +174,9 @@ static bool read_percents(reader *r, const json_t *value, void *to)
 }
 
 /* A figure of all matches. */
-static bool read_metric(reader *r, agg_kind kind, const json_t *value, const aggs *all, agg *a)
+static bool read_metric(reader *r, agg_kind kind, const json_t *value, exchange *x, agg *a)
 {
+    const gx_index *ix = x->at->ix;
     static const member members[] = {{"field", read_field}, {"percents", read_percents}};
     static const uint32_t figures[] = {
         GX_FIGURE_MIN, GX_FIGURE_MAX, GX_FIGURE_SUM, GX_FIGURE_AVERAGE, 0, GX_FIGURE_MIN, GX_FIGURE_DISTINCT, 0};
@@ -162,13 +194,13 @@ static bool read_metric(reader *r, agg_kind kind, const json_t *value, const agg
         return false;
     if (!a->facet.name)
         return reader_fail(r, "'field' is missing");
-    if (elastic_attribute(all->ix, a->facet.name, &info) == UINT32_MAX)
+    if (elastic_attribute(ix, a->facet.name, &info) == UINT32_MAX)
         return reader_fail(r, "the index has no attribute '%.60s'", a->facet.name);
     a->typed_dates = info.type == GX_ATTRIBUTE_DATE;
     const bool numeric = info.type == GX_ATTRIBUTE_INT || info.type == GX_ATTRIBUTE_FLOAT || a->typed_dates;
     if (!numeric && kind == AGG_DISTINCT) {
         a->facet.n = 0; /* all its values, which are counted */
-        return gx_facets_check(all->ix, &a->facet, 1, &err) == GX_OK || reader_fail(r, "%s", err.text);
+        return gx_facets_check(ix, &a->facet, 1, &err) == GX_OK || reader_fail(r, "%s", err.text);
     }
     a->sum.name = a->facet.name;
     a->sum.name_len = a->facet.name_len;
@@ -178,18 +210,233 @@ static bool read_metric(reader *r, agg_kind kind, const json_t *value, const agg
     a->facet.grouping = GX_FACET_ALL;
     a->facet.sums = &a->sum;
     a->facet.n_sums = 1;
-    const gx_status st = gx_facets_check(all->ix, &a->facet, 1, &err);
+    const gx_status st = gx_facets_check(ix, &a->facet, 1, &err);
     a->facet.sums = NULL; /* the aggregation may move */
     return st == GX_OK || reader_fail(r, "%s", err.text);
 }
 
-static bool read_agg(reader *r, const char *name, const json_t *value, aggs *all)
+/* ---- ranges and filters ---- */
+
+typedef struct parts_reader {
+    agg *a;
+    exchange *x;
+    agg_part *part;
+    bool has_field;
+} parts_reader;
+
+static agg_part *add_part(reader *r, agg *a)
 {
-    static const char kinds[] =
-        "terms|histogram|date_histogram|min|max|sum|avg|stats|value_count|cardinality|percentiles";
-    if (all->n == MAX_AGGS)
-        return reader_fail(r, "there are at most %d aggregations", MAX_AGGS);
-    agg *a = &all->all[all->n++];
+    if (a->n_parts == MAX_PARTS) {
+        reader_fail(r, "there are at most %d buckets", MAX_PARTS);
+        return NULL;
+    }
+    agg_part *parts = realloc(a->parts, (a->n_parts + 1) * sizeof *parts);
+    if (!parts) {
+        fault_set(r->fault, 503, "no memory for the request");
+        return NULL;
+    }
+    a->parts = parts;
+    parts[a->n_parts] = (agg_part){0};
+    return &parts[a->n_parts++];
+}
+
+static bool read_part_key(reader *r, const json_t *value, void *to)
+{
+    size_t len;
+    return reader_string(r, value, &((parts_reader *)to)->part->key, &len);
+}
+
+static bool read_part_from(reader *r, const json_t *value, void *to)
+{
+    (void)r;
+    ((parts_reader *)to)->part->from = json_is_null(value) ? NULL : value;
+    return true;
+}
+
+static bool read_part_to(reader *r, const json_t *value, void *to)
+{
+    (void)r;
+    ((parts_reader *)to)->part->to = json_is_null(value) ? NULL : value;
+    return true;
+}
+
+/* The condition of a range, as the query "range" reads it; what that finds wrong is said of the range. */
+static bool set_range(reader *r, parts_reader *p)
+{
+    agg_part *part = p->part;
+    const agg *a = p->a;
+    fault own = {0};
+    dsl_query q = {0};
+    json_t *bounds = json_object(), *range = json_object(), *query = json_object();
+    json_object_set(bounds, "gte", part->from ? (json_t *)part->from : json_null());
+    json_object_set(bounds, "lt", part->to ? (json_t *)part->to : json_null());
+    json_object_set(range, a->facet.name, bounds);
+    json_object_set(query, "range", range);
+    reader inner = {.fault = &own, .body = "", .root = query};
+    const bool good = dsl_read_filter(&inner, p->x, query, &q);
+    part->conditions = q.conditions;
+    q.conditions = (gx_text){0};
+    dsl_free(&q);
+    json_decref(bounds);
+    json_decref(range);
+    json_decref(query);
+    return good || reader_fail(r, "%s", own.text);
+}
+
+static bool read_range(reader *r, const json_t *value, void *to)
+{
+    static const member members[] = {{"key", read_part_key}, {"from", read_part_from}, {"to", read_part_to}};
+    parts_reader *p = to;
+    p->part = add_part(r, p->a);
+    return p->part && reader_object(r, value, members, 3, p);
+}
+
+static bool read_ranges_member(reader *r, const json_t *value, void *to)
+{
+    return reader_array(r, value, read_range, to) && (json_array_size(value) || reader_fail(r, "there is no range in it"));
+}
+
+static bool read_ranges_field(reader *r, const json_t *value, void *to)
+{
+    return read_field(r, value, ((parts_reader *)to)->a);
+}
+
+static bool read_keyed(reader *r, const json_t *value, void *to)
+{
+    return reader_bool(r, value, &((parts_reader *)to)->a->keyed);
+}
+
+static bool read_ranges(reader *r, agg_kind kind, const json_t *value, exchange *x, agg *a)
+{
+    static const member members[] = {
+        {"field", read_ranges_field}, {"ranges", read_ranges_member}, {"keyed", read_keyed}};
+    parts_reader p = {.a = a, .x = x};
+    gx_attribute_info info;
+    if (!reader_object(r, value, members, 3, &p))
+        return false;
+    if (!a->facet.name || !a->n_parts)
+        return reader_fail(r, "'%s' is missing", a->facet.name ? "ranges" : "field");
+    if (elastic_attribute(x->at->ix, a->facet.name, &info) == UINT32_MAX)
+        return reader_fail(r, "the index has no attribute '%.60s'", a->facet.name);
+    a->typed_dates = info.type == GX_ATTRIBUTE_DATE;
+    if (a->typed_dates != (kind == AGG_DATE_RANGE) ||
+        (!a->typed_dates && info.type != GX_ATTRIBUTE_INT && info.type != GX_ATTRIBUTE_FLOAT))
+        return reader_fail(r, "ranges are of numbers, and date_range of a date; '%.60s' is neither here",
+                           a->facet.name);
+    reader_enter(r, "ranges", 0);
+    for (uint32_t i = 0; i < a->n_parts; ++i) {
+        reader_enter(r, NULL, i);
+        p.part = &a->parts[i];
+        if (!set_range(r, &p))
+            return false;
+        reader_leave(r);
+    }
+    reader_leave(r);
+    return true;
+}
+
+static bool read_filter_part(reader *r, const char *key, const json_t *value, exchange *x, agg *a)
+{
+    agg_part *part = add_part(r, a);
+    dsl_query q = {0};
+    const bool good = part && dsl_read_filter(r, x, value, &q);
+    if (good) {
+        part->key = key;
+        part->conditions = q.conditions;
+        q.conditions = (gx_text){0};
+    }
+    dsl_free(&q);
+    return good;
+}
+
+static bool read_filters_member(reader *r, const json_t *value, void *to)
+{
+    parts_reader *p = to;
+    p->a->keyed = json_is_object(value);
+    if (p->a->keyed) {
+        for (void *i = json_object_iter((json_t *)value); i; i = json_object_iter_next((json_t *)value, i)) {
+            reader_enter(r, json_object_iter_key(i), 0);
+            if (!read_filter_part(r, json_object_iter_key(i), json_object_iter_value(i), p->x, p->a))
+                return false;
+            reader_leave(r);
+        }
+        return p->a->n_parts || reader_fail(r, "there is no filter in it");
+    }
+    if (!json_is_array(value) || !json_array_size(value))
+        return reader_fail(r, "an object or an array of queries is expected");
+    for (size_t i = 0; i < json_array_size(value); ++i) {
+        reader_enter(r, NULL, i);
+        if (!read_filter_part(r, NULL, json_array_get(value, i), p->x, p->a))
+            return false;
+        reader_leave(r);
+    }
+    return true;
+}
+
+static bool read_filters(reader *r, agg_kind kind, const json_t *value, exchange *x, agg *a)
+{
+    static const member members[] = {{"filters", read_filters_member}};
+    parts_reader p = {.a = a, .x = x};
+    if (kind == AGG_FILTER)
+        return read_filter_part(r, NULL, value, x, a);
+    return reader_object(r, value, members, 1, &p) && (a->n_parts || reader_fail(r, "'filters' is missing"));
+}
+
+/* ---- all of them ---- */
+
+static bool is_metric(const agg *a)
+{
+    return a->kind >= AGG_MIN && a->kind <= AGG_PERCENTILES;
+}
+
+static bool has_parts(const agg *a)
+{
+    return a->kind >= AGG_RANGE;
+}
+
+/* What is counted of each group: figures of its matches, and at most one facet of them. */
+static bool set_group(const agg *a, gx_facet *facet, gx_facet *inner, gx_sum *sums)
+{
+    *facet = a->facet;
+    for (uint32_t i = 0; i < a->n_subs; ++i) {
+        if (a->subs[i].facet.n_sums) {
+            sums[facet->n_sums++] = a->subs[i].sum;
+            facet->sums = sums;
+        } else if (facet->inner) {
+            return false;
+        } else {
+            *inner = a->subs[i].facet;
+            facet->inner = inner;
+        }
+    }
+    return true;
+}
+
+static bool read_list(reader *r, const json_t *value, exchange *x, const agg *parent, agg **out, uint32_t *n);
+
+/* "aggs" below one that has buckets. */
+static bool read_subs(reader *r, const json_t *value, exchange *x, agg *a)
+{
+    gx_facet facet, inner;
+    gx_sum sums[MAX_AGGS];
+    gx_error err = {0};
+    if (is_metric(a))
+        return reader_fail(r, "'%.60s' has no buckets for aggregations", a->name);
+    if (!read_list(r, value, x, a, &a->subs, &a->n_subs))
+        return false;
+    if (has_parts(a))
+        return true;
+    if (!set_group(a, &facet, &inner, sums))
+        return reader_fail(r, "below one there is at most one with buckets of its own, or of keywords' cardinality");
+    return gx_facets_check(x->at->ix, &facet, 1, &err) == GX_OK || reader_fail(r, "%s", err.text);
+}
+
+static bool read_agg(reader *r, const char *name, const json_t *value, exchange *x, const agg *parent, agg *a)
+{
+    static const char kinds[] = "terms|histogram|date_histogram|min|max|sum|avg|stats|value_count|cardinality|"
+                                "percentiles|range|date_range|filter|filters";
+    const json_t *below = NULL;
+    const char *below_name = NULL;
     *a = (agg){.name = name};
     if (!json_is_object(value) || json_object_size(value) == 0)
         return reader_fail(r, "an object with the kind of aggregation is expected");
@@ -197,16 +444,53 @@ static bool read_agg(reader *r, const char *name, const json_t *value, aggs *all
     for (bool known = false; iter; iter = json_object_iter_next((json_t *)value, iter)) {
         const char *kind = json_object_iter_key(iter);
         const int i = gx_word_index(kinds, kind, strlen(kind));
+        const json_t *body = json_object_iter_value(iter);
+        if (strcmp(kind, "aggs") == 0 || strcmp(kind, "aggregations") == 0) {
+            below = body;
+            below_name = kind;
+            continue;
+        }
         reader_enter(r, kind, 0);
-        if (strcmp(kind, "aggs") == 0 || strcmp(kind, "aggregations") == 0)
-            return reader_fail(r, "aggregations in aggregations are not available in this version of gpuidx");
         if (i < 0)
             return reader_fail(r, "the aggregation [%.60s] is not available in this version of gpuidx; there are %s",
                                kind, kinds);
         if (known)
             return reader_fail(r, "an aggregation has one kind");
         known = true;
-        if (!(i < AGG_MIN ? read_kind : read_metric)(r, (agg_kind)i, json_object_iter_value(iter), all, a))
+        a->kind = (agg_kind)i;
+        if (parent && has_parts(a))
+            return reader_fail(r, "[%.60s] is not available below another aggregation", kind);
+        if (!(has_parts(a) ? i < AGG_FILTER ? read_ranges : read_filters
+              : is_metric(a) ? read_metric
+                             : read_kind)(r, (agg_kind)i, body, x, a))
+            return false;
+        reader_leave(r);
+    }
+    if (!below)
+        return true;
+    reader_enter(r, below_name, 0);
+    if (parent && !has_parts(parent))
+        return reader_fail(r, "aggregations in aggregations in aggregations are not available");
+    if (!read_subs(r, below, x, a))
+        return false;
+    reader_leave(r);
+    return true;
+}
+
+static bool read_list(reader *r, const json_t *value, exchange *x, const agg *parent, agg **out, uint32_t *n)
+{
+    if (!json_is_object(value))
+        return reader_fail(r, "an object of aggregations is expected");
+    const size_t size = json_object_size(value);
+    if (size > MAX_AGGS)
+        return reader_fail(r, "there are at most %d aggregations", MAX_AGGS);
+    if (*out)
+        return reader_fail(r, "aggs and aggregations: one of them");
+    if (!(*out = calloc(size + 1, sizeof **out)))
+        return fault_set(r->fault, 503, "no memory for the request");
+    for (void *i = json_object_iter((json_t *)value); i; i = json_object_iter_next((json_t *)value, i)) {
+        reader_enter(r, json_object_iter_key(i), 0);
+        if (!read_agg(r, json_object_iter_key(i), json_object_iter_value(i), x, parent, &(*out)[(*n)++]))
             return false;
         reader_leave(r);
     }
@@ -215,200 +499,96 @@ static bool read_agg(reader *r, const char *name, const json_t *value, aggs *all
 
 bool aggs_read(reader *r, const json_t *value, void *to)
 {
-    if (!json_is_object(value))
-        return reader_fail(r, "an object of aggregations is expected");
-    for (void *i = json_object_iter((json_t *)value); i; i = json_object_iter_next((json_t *)value, i)) {
-        reader_enter(r, json_object_iter_key(i), 0);
-        if (!read_agg(r, json_object_iter_key(i), json_object_iter_value(i), to))
-            return false;
-        reader_leave(r);
+    aggs *a = to;
+    return read_list(r, value, a->x, NULL, &a->all, &a->n);
+}
+
+static void free_list(agg *all, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; ++i) {
+        free_list(all[i].subs, all[i].n_subs);
+        for (uint32_t k = 0; k < all[i].n_parts; ++k)
+            free(all[i].parts[k].conditions.bytes);
+        free(all[i].parts);
     }
+    free(all);
+}
+
+void aggs_free(aggs *a)
+{
+    free_list(a->all, a->n);
+}
+
+/* ---- from aggregations to what counts them ---- */
+
+bool aggs_set_facets(exchange *x, const agg *all, uint32_t n, plan *p)
+{
+    uint32_t n_sums = 0, n_facets = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        n_sums += 1 + all[i].n_subs;
+    gx_facet *facets = n ? malloc(n * 2 * sizeof *facets + n_sums * sizeof(gx_sum)) : NULL;
+    if (n && !facets)
+        return fault_set(&x->fault, 503, "no memory for the request");
+    gx_facet *inner = facets + n; /* all in one allocation, which the plan frees */
+    gx_sum *sums = (gx_sum *)(inner + n);
+    for (uint32_t i = 0; i < n; ++i) {
+        gx_facet *f = &facets[n_facets];
+        if (has_parts(&all[i]))
+            continue;
+        if (is_metric(&all[i])) {
+            *f = all[i].facet;
+            *sums = all[i].sum;
+            f->sums = f->n_sums ? sums++ : NULL;
+        } else {
+            set_group(&all[i], f, &inner[n_facets], sums);
+            sums += f->n_sums;
+        }
+        ++n_facets;
+    }
+    p->facets = facets;
+    p->n_facets = n_facets;
     return true;
 }
 
-/* ---- writing ---- */
-
-/* A bucket's place: in units of the interval, or in years, months or days. */
-static int64_t place_of(const agg *a, const gx_facet_answer *f, const gx_facet_group *g)
+static bool add_search(exchange *x, const agg *a, agg_part *part, size_t search_number, const gx_text *conditions)
 {
-    const time_t seconds = (time_t)g->first;
-    struct tm tm;
-    if (a->kind == AGG_HISTOGRAM)
-        return f->type == GX_ATTRIBUTE_FLOAT ? (int64_t)floor(g->low / a->facet.width + 0.5)
-                                             : (int64_t)floor((double)g->first / a->facet.width);
-    gmtime_r(&seconds, &tm);
-    if (a->facet.grouping == GX_FACET_YEARS)
-        return tm.tm_year;
-    if (a->facet.grouping == GX_FACET_MONTHS)
-        return 12 * (int64_t)tm.tm_year + tm.tm_mon;
-    return (int64_t)floor((double)g->first / 86400);
-}
-
-static void put_date(gx_text *t, const agg *a, int64_t place)
-{
-    struct tm tm = {.tm_mday = 1};
-    char text[40];
-    if (a->facet.grouping == GX_FACET_YEARS)
-        tm.tm_year = (int)place;
-    else if (a->facet.grouping == GX_FACET_MONTHS) {
-        tm.tm_year = (int)(place >= 0 ? place / 12 : -((11 - place) / 12));
-        tm.tm_mon = (int)(place - 12 * (int64_t)tm.tm_year);
-    }
-    const time_t seconds = a->facet.grouping == GX_FACET_DAYS ? (time_t)(place * 86400) : timegm(&tm);
-    gmtime_r(&seconds, &tm);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S.000Z", &tm);
-    gx_text_add_format(t, "{\"key_as_string\":\"%s\",\"key\":%lld", text, (long long)seconds * 1000);
-}
-
-/* The bucket of an interval. */
-static void put_interval(gx_text *t, const agg *a, int64_t place, uint64_t count)
-{
-    if (a->kind == AGG_DATES)
-        put_date(t, a, place);
-    else
-        gx_text_add_format(t, "{\"key\":%.17g", (double)place * a->facet.width);
-    gx_text_add_format(t, ",\"doc_count\":%llu}", (unsigned long long)count);
-}
-
-static bool put_intervals(gx_text *t, const agg *a, const gx_facet_answer *f)
-{
-    int64_t next = 0;
-    uint64_t n = 0;
-    for (uint32_t i = 0; i < f->n; ++i) {
-        const int64_t place = place_of(a, f, &f->groups[i]);
-        if (n && a->keep_empty && (uint64_t)(place - next) > MAX_BUCKETS - n)
-            return false;
-        for (; n && a->keep_empty && next < place; ++next, ++n) {
-            gx_text_add_string(t, ",");
-            put_interval(t, a, next, 0);
+    const size_t number = x->n_plans;
+    gx_text both = {0};
+    gx_error err = {0};
+    plan *p = exchange_add_plan(x);
+    if (!p)
+        return false;
+    p->setup = x->plans[x->searches[search_number].plan_number].setup;
+    p->setup.options.k = 1;
+    p->count = true;
+    const gx_text *parts[] = {conditions, &part->conditions};
+    for (size_t i = 0; i < 2; ++i)
+        if (parts[i]->len) {
+            gx_text_add_string(&both, both.len ? " AND (" : "(");
+            gx_text_add(&both, parts[i]->bytes, parts[i]->len);
+            gx_text_add_string(&both, ")");
         }
-        next = place + 1;
-        if (f->groups[i].count < a->min_count)
-            continue;
-        gx_text_add_string(t, n++ ? "," : "");
-        put_interval(t, a, place, f->groups[i].count);
-    }
+    const gx_status st = both.failed ? GX_ENOMEM
+                                     : native_open_filter(x, both.len ? both.bytes : NULL, both.len, &p->filter, &err);
+    free(both.bytes);
+    if (st != GX_OK)
+        return fault_set(&x->fault, http_status(st), "%s", st == GX_ENOMEM ? "no memory for the request" : err.text);
+    search *s = aggs_set_facets(x, a->subs, a->n_subs, p) ? exchange_add_search(x, number) : NULL;
+    if (!s)
+        return false;
+    const search *like = &x->searches[search_number];
+    s->text = like->text;
+    s->len = like->len;
+    s->all = like->all;
+    part->search = x->n_searches - 1;
     return true;
 }
 
-/* The key of a value, by its type. */
-static void put_key(gx_text *t, const gx_facet_answer *f, const gx_facet_group *g)
+bool aggs_add_searches(exchange *x, aggs *a, size_t search_number, const gx_text *conditions)
 {
-    if (f->type == GX_ATTRIBUTE_KEYWORD || f->type == GX_ATTRIBUTE_KEYWORDS) {
-        gx_text_add_string(t, "{\"key\":");
-        gx_text_add_json(t, g->text, g->len);
-    } else if (f->type == GX_ATTRIBUTE_BOOL) {
-        gx_text_add_format(t, "{\"key\":%d,\"key_as_string\":\"%s\"", g->first != 0, g->first ? "true" : "false");
-    } else if (f->type == GX_ATTRIBUTE_FLOAT) {
-        gx_text_add_format(t, "{\"key\":%.17g", g->low);
-    } else {
-        gx_text_add_format(t, "{\"key\":%lld", (long long)g->first);
-    }
-}
-
-static void put_terms(gx_text *t, const agg *a, const gx_facet_answer *f)
-{
-    uint64_t n = 0, shown = 0;
-    for (uint32_t i = 0; i < f->n; ++i) {
-        shown += f->groups[i].count;
-        if (f->groups[i].count < a->min_count)
-            continue;
-        gx_text_add_string(t, n++ ? "," : "");
-        put_key(t, f, &f->groups[i]);
-        gx_text_add_format(t, ",\"doc_count\":%llu}", (unsigned long long)f->groups[i].count);
-    }
-    gx_text_add_format(t, "],\"doc_count_error_upper_bound\":0,\"sum_other_doc_count\":%llu}",
-                       (unsigned long long)(f->n_present > shown ? f->n_present - shown : 0));
-}
-
-/* A value as a number: of a date, milliseconds. */
-static void put_value(gx_text *t, const agg *a, const gx_figures *f, const gx_value *v)
-{
-    if (f->n == 0)
-        gx_text_add_string(t, "null");
-    else if (f->type == GX_ATTRIBUTE_FLOAT)
-        gx_text_add_format(t, "%.17g", v->real);
-    else
-        gx_text_add_format(t, "%lld", (long long)v->number * (a->typed_dates ? 1000 : 1));
-}
-
-static void put_double(gx_text *t, const gx_figures *f, double x, bool needs_values)
-{
-    if (!isfinite(x) || (needs_values && f->n == 0))
-        gx_text_add_string(t, "null");
-    else
-        gx_text_add_format(t, "%.17g", x);
-}
-
-static void put_stats(gx_text *t, const agg *a, const gx_figures *f)
-{
-    gx_text_add_format(t, "{\"count\":%llu,\"min\":", (unsigned long long)f->n);
-    put_value(t, a, f, &f->least);
-    gx_text_add_string(t, ",\"max\":");
-    put_value(t, a, f, &f->greatest);
-    gx_text_add_string(t, ",\"avg\":");
-    put_double(t, f, f->average * (a->typed_dates ? 1000 : 1), true);
-    gx_text_add_string(t, ",\"sum\":");
-    put_double(t, f, a->typed_dates ? INFINITY : f->sum, false); /* dates have none */
-    gx_text_add_string(t, "}");
-}
-
-static void put_percentiles(gx_text *t, const agg *a, const gx_figures *f)
-{
-    gx_text_add_string(t, "{\"values\":{");
-    for (uint32_t i = 0; i < f->n_percentiles; ++i) {
-        char name[32];
-        snprintf(name, sizeof name, "%.10g", f->asked[i]);
-        gx_text_add_format(t, "%s\"%s%s\":", i ? "," : "", name, strchr(name, '.') ? "" : ".0");
-        put_value(t, a, f, &f->percentiles[i]);
-    }
-    gx_text_add_string(t, "}}");
-}
-
-static void put_metric(gx_text *t, const agg *a, const gx_facet_answer *answer)
-{
-    const gx_figures *f = a->facet.n_sums ? gx_facet_figures(answer, 0, 0) : NULL;
-    static const gx_figures none = {.type = GX_ATTRIBUTE_INT};
-    if (a->kind == AGG_DISTINCT && !a->facet.n_sums) {
-        gx_text_add_format(t, "{\"value\":%u}", answer->n);
-        return;
-    }
-    f = f ? f : &none;
-    if (a->kind == AGG_STATS || a->kind == AGG_PERCENTILES) {
-        (a->kind == AGG_STATS ? put_stats : put_percentiles)(t, a, f);
-        return;
-    }
-    gx_text_add_string(t, "{\"value\":");
-    if (a->kind == AGG_MIN || a->kind == AGG_MAX)
-        put_value(t, a, f, a->kind == AGG_MIN ? &f->least : &f->greatest);
-    else if (a->kind == AGG_AVG)
-        put_double(t, f, f->average * (a->typed_dates ? 1000 : 1), true);
-    else if (a->kind == AGG_SUM)
-        put_double(t, f, f->sum, false);
-    else
-        gx_text_add_number(t, a->kind == AGG_COUNT ? f->n : f->distinct);
-    gx_text_add_string(t, "}");
-}
-
-bool aggs_write(gx_text *t, const aggs *a, const gx_facets *facets)
-{
-    for (uint32_t i = 0; i < a->n; ++i) {
-        const gx_facet_answer *f = gx_facets_get(facets, i);
-        gx_text_add_string(t, i ? "," : ",\"aggregations\":{");
-        gx_text_add_json(t, a->all[i].name, strlen(a->all[i].name));
-        if (a->all[i].kind >= AGG_MIN) {
-            gx_text_add_string(t, ":");
-            put_metric(t, &a->all[i], f);
-            continue;
-        }
-        gx_text_add_string(t, ":{\"buckets\":[");
-        if (a->all[i].kind == AGG_TERMS)
-            put_terms(t, &a->all[i], f);
-        else if (!put_intervals(t, &a->all[i], f))
-            return false;
-        else
-            gx_text_add_string(t, "]}");
-    }
-    gx_text_add_string(t, a->n ? "}" : "");
+    for (uint32_t i = 0; i < a->n; ++i)
+        for (uint32_t k = 0; k < a->all[i].n_parts; ++k)
+            if (!add_search(x, &a->all[i], &a->all[i].parts[k], search_number, conditions))
+                return false;
     return true;
 }

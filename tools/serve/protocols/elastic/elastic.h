@@ -2,8 +2,9 @@
  *
  *   query.c    the query of a body, Query DSL, becomes a search of ours
  *   search.c   _search, _msearch, _count: bodies and answers
- *   aggs.c     aggs become facets, and facets buckets
- *   show.c     _source and highlight of a hit
+ *   aggs.c     aggs become facets, and searches of their own
+ *   buckets.c  answers of facets and of these searches become buckets
+ *   show.c     _source, fields, highlight and _explanation of a hit
  *   docs.c     _doc, _mget
  *   info.c     /, _cat, _cluster, _mapping, HEAD
  *   write.c    _doc, _create, _update, _bulk and _refresh of collections
@@ -27,6 +28,8 @@ typedef struct dsl_query {
 
 /* Read the query where the reader stands. false: the fault is set. Free it in either case. */
 bool dsl_read(reader *r, exchange *x, const json_t *query, dsl_query *out);
+/* The same of what selects documents and does not score: words are refused. */
+bool dsl_read_filter(reader *r, exchange *x, const json_t *query, dsl_query *out);
 void dsl_free(dsl_query *q);
 /* Read "a query in a line", of the parameter q. */
 bool dsl_read_string(exchange *x, const char *text, gx_op op, dsl_query *out);
@@ -61,6 +64,11 @@ gx_status source_write(gx_text *t, const gx_index *ix, uint64_t docid, const sou
 gx_status highlight_write(gx_text *t, const gx_index *ix, uint64_t docid, gx_highlighter *marks,
                           const highlight_options *o, gx_error *err);
 
+/* Add ,"fields":{...} of the attributes whose bits are set. */
+gx_status fields_write(gx_text *t, const gx_index *ix, uint64_t docid, uint64_t fields, gx_error *err);
+/* Add ,"_explanation":{...} of a hit of a search. */
+gx_status explanation_write(gx_text *t, const gx_index *ix, const search *s, uint32_t hit, gx_error *err);
+
 /* ---- aggregations ---- */
 
 typedef enum agg_kind {
@@ -74,29 +82,53 @@ typedef enum agg_kind {
     AGG_STATS,
     AGG_COUNT,
     AGG_DISTINCT,
-    AGG_PERCENTILES
+    AGG_PERCENTILES,
+    AGG_RANGE,
+    AGG_DATE_RANGE,
+    AGG_FILTER,
+    AGG_FILTERS
 } agg_kind;
+
+/* A bucket of ranges and filters: a search of its own counts it. */
+typedef struct agg_part {
+    const char *key; /* of filters and of ranges that have one; or NULL */
+    const json_t *from, *to;
+    gx_text conditions;
+    size_t search; /* its number in the exchange */
+} agg_part;
+
 typedef struct agg {
     const char *name; /* of the reply */
     agg_kind kind;
     bool typed_dates; /* the attribute is a date */
     bool keep_empty;  /* buckets without a document, between others */
+    bool keyed;       /* buckets are an object */
     uint64_t min_count;
     gx_facet facet; /* its sums are NULL, of one that has n_sums: */
     gx_sum sum;
+    agg_part *parts; /* [n_parts] of ranges and filters */
+    uint32_t n_parts;
+    struct agg *subs; /* [n_subs] of each bucket */
+    uint32_t n_subs;
 } agg;
 
-enum { MAX_AGGS = 32 };
+enum { MAX_AGGS = 32, MAX_PARTS = 256, MAX_BUCKETS = 65536 };
 typedef struct aggs {
-    agg all[MAX_AGGS];
+    agg *all; /* [n] */
     uint32_t n;
-    const gx_index *ix;
+    exchange *x; /* set before they are read */
 } aggs;
 
-/* Read "aggs" into *to, an aggs whose index is set. */
+/* Read "aggs" into *to, an aggs whose exchange is set. */
 bool aggs_read(reader *r, const json_t *value, void *to);
-/* Add ,"aggregations":{...}. false: too many buckets. */
-bool aggs_write(gx_text *t, const aggs *a, const gx_facets *facets);
+void aggs_free(aggs *a);
+/* Make the facets of a plan. */
+bool aggs_set_facets(exchange *x, const agg *all, uint32_t n, plan *p);
+/* Add the searches that count ranges and filters: as the exchange's search of that number, and beside its conditions,
+ * which are those of the query. */
+bool aggs_add_searches(exchange *x, aggs *a, size_t search_number, const gx_text *conditions);
+/* Add ,"aggregations":{...}. false: *f is set. */
+bool aggs_write(gx_text *t, exchange *x, const aggs *a, const gx_facets *facets, fault *f);
 
 /* ---- replies ---- */
 

@@ -1024,11 +1024,20 @@ static bool read_any(context *c, const json_t *query, dsl_query *out)
     return true;
 }
 
+static bool read_whole(context *c, const json_t *query, dsl_query *out)
+{
+    *out = (dsl_query){0};
+    if (!read_any(c, query, out))
+        return false;
+    return !(out->words.failed || out->conditions.failed) || fault_set(c->r->fault, 503, "no memory for the query");
+}
+
 bool dsl_read(reader *r, exchange *x, const json_t *query, dsl_query *out)
 {
-    context c = {r, x, true};
-    *out = (dsl_query){0};
-    if (!read_any(&c, query, out))
-        return false;
-    return !(out->words.failed || out->conditions.failed) || fault_set(&x->fault, 503, "no memory for the query");
+    return read_whole(&(context){r, x, true}, query, out);
+}
+
+bool dsl_read_filter(reader *r, exchange *x, const json_t *query, dsl_query *out)
+{
+    return read_whole(&(context){r, x, false}, query, out);
 }

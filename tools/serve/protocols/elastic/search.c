@@ -1,5 +1,7 @@
-/* search.c: _search, _msearch and _count. */
-#include <math.h>
+/* search.c: _search, _msearch and _count.
+ *
+ * Pages by search_after: the last hit's "sort" ends with a cursor of gx_search_page behind the values, so that a client
+ * that sends this array back gets the next page. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +11,8 @@
 /* One search of a request. */
 typedef struct item {
     fault fault;
-    const json_t *query;
-    dsl_query dsl;
+    const json_t *query, *post_filter;
+    dsl_query dsl, post;
     uint64_t from, size;
     source_options source;
     highlight_options highlight;
@@ -22,6 +24,11 @@ typedef struct item {
     } keys[GX_MAX_SORT_KEYS];
     uint32_t n_keys;
     bool by_score, by_docid; /* these keys stand behind them, as they do in any case */
+    const char *after;       /* [after_len] a cursor, of search_after; or NULL */
+    size_t after_len, n_after;
+    const json_t *after_at;
+    uint64_t fields; /* bit i: attribute i, of docvalue_fields and fields */
+    bool explain, version, seq_no;
     bool total;              /* the number of matches is told */
     bool is_searched;        /* by the exchange's search of this number: */
     size_t search;
@@ -39,6 +46,8 @@ static void free_elastic(void *extra)
     elastic *e = extra;
     for (size_t i = 0; i < e->n; ++i) {
         dsl_free(&e->items[i].dsl);
+        dsl_free(&e->items[i].post);
+        aggs_free(&e->items[i].aggs);
         free(e->items[i].order.bytes);
     }
     free(e->items);
@@ -72,7 +81,8 @@ static item *add_item(elastic *e)
     }
     item *it = &e->items[e->n++];
     *it = (item){.size = 10, .total = true};
-    it->aggs.ix = it->source.ix = e->x->at ? e->x->at->ix : NULL;
+    it->aggs.x = e->x;
+    it->source.ix = e->x->at ? e->x->at->ix : NULL;
     return it;
 }
 
@@ -314,6 +324,80 @@ static bool read_sort_key(reader *r, const json_t *value, void *to)
     return true;
 }
 
+/* The values of a sort, and the cursor behind them; or the cursor alone. */
+static bool read_search_after(reader *r, const json_t *value, void *to)
+{
+    item *it = to;
+    const size_t n = json_array_size(value);
+    const json_t *last = n ? json_array_get(value, n - 1) : NULL;
+    if (!json_is_array(value) || !n)
+        return reader_fail(r, "the 'sort' of an answer's last hit is expected, whose last element is a cursor");
+    it->after_at = value;
+    it->n_after = n;
+    reader_enter(r, NULL, n - 1);
+    if (!json_is_string(last) || !json_string_length(last))
+        return reader_fail(r, "a cursor is expected, which stands last in the 'sort' of an answer's last hit");
+    it->after = json_string_value(last);
+    it->after_len = json_string_length(last);
+    reader_leave(r);
+    return true;
+}
+
+static bool read_post_filter(reader *r, const json_t *value, void *to)
+{
+    (void)r;
+    ((item *)to)->post_filter = value;
+    return true;
+}
+
+static bool read_explain(reader *r, const json_t *value, void *to)
+{
+    return reader_bool(r, value, &((item *)to)->explain);
+}
+
+static bool read_version(reader *r, const json_t *value, void *to)
+{
+    return reader_bool(r, value, &((item *)to)->version);
+}
+
+static bool read_seq_no(reader *r, const json_t *value, void *to)
+{
+    return reader_bool(r, value, &((item *)to)->seq_no);
+}
+
+static bool read_shown_name(reader *r, const json_t *value, void *to)
+{
+    size_t len;
+    return reader_string(r, value, to, &len);
+}
+
+/* A name, or an object with one. */
+static bool read_shown_field(reader *r, const json_t *value, void *to)
+{
+    static const member members[] = {{"field", read_shown_name}};
+    item *it = to;
+    uint32_t number;
+    gx_error err = {0};
+    const char *name = json_string_value(value);
+    if (json_is_object(value) && !reader_object(r, value, members, 1, &name))
+        return false;
+    if (!name)
+        return reader_fail(r, "a name, or an object with 'field', is expected");
+    if (strcmp(name, "*") == 0) {
+        it->fields = UINT64_MAX;
+        return true;
+    }
+    if (gx_index_find_attribute(it->source.ix, name, strlen(name), &number, &err))
+        return reader_fail(r, "%s", err.text);
+    it->fields |= UINT64_C(1) << number;
+    return true;
+}
+
+static bool read_shown_fields(reader *r, const json_t *value, void *to)
+{
+    return reader_array(r, value, read_shown_field, to);
+}
+
 static bool read_sort(reader *r, const json_t *value, void *to)
 {
     return json_is_array(value) ? reader_array(r, value, read_sort_key, to) : read_sort_key(r, value, to);
@@ -358,19 +442,21 @@ static const member members[] = {
     {"track_total_hits", read_total},
     {"sort", read_sort},
     {"timeout", read_timeout},
-    {"search_after", NULL},
+    {"search_after", read_search_after},
+    {"post_filter", read_post_filter},
+    {"explain", read_explain},
+    {"version", read_version},
+    {"seq_no_primary_term", read_seq_no},
+    {"fields", read_shown_fields},
+    {"docvalue_fields", read_shown_fields},
     {"collapse", NULL},
-    {"post_filter", NULL},
     {"min_score", NULL},
-    {"explain", NULL},
     {"suggest", NULL},
     {"rescore", NULL},
     {"knn", NULL},
     {"rank", NULL},
     {"retriever", NULL},
-    {"fields", NULL},
     {"stored_fields", NULL},
-    {"docvalue_fields", NULL},
     {"script_fields", NULL},
     {"runtime_mappings", NULL},
     {"pit", NULL},
@@ -378,36 +464,42 @@ static const member members[] = {
     {"profile", NULL},
     {"terminate_after", NULL},
     {"indices_boost", NULL},
-    {"version", NULL},
-    {"seq_no_primary_term", NULL},
 };
 
 /* ---- from an item to a search ---- */
 
-static bool open_filter(reader *r, exchange *x, const dsl_query *q, plan *p)
+static bool open_text_filter(reader *r, exchange *x, const gx_text *conditions, gx_filter **out)
 {
     gx_error err = {0};
-    const bool any = q->conditions.len > 0;
-    const gx_status st = native_open_filter(x, any ? q->conditions.bytes : NULL, q->conditions.len, &p->filter, &err);
+    const gx_status st =
+        native_open_filter(x, conditions->len ? conditions->bytes : NULL, conditions->len, out, &err);
     if (st == GX_EUSAGE)
         return reader_fail(r, "%s", err.text);
     return st == GX_OK || fault_set(r->fault, http_status(st), "%s", err.text);
 }
 
-static bool set_facets(exchange *x, const aggs *a, plan *p)
+/* The filter of the query; facets count beside it alone where the results have another one, too. */
+static bool open_filter(reader *r, exchange *x, item *it, plan *p)
 {
-    gx_facet *facets = a->n ? malloc(a->n * (sizeof *facets + sizeof(gx_sum))) : NULL;
-    gx_sum *sums = (gx_sum *)(facets + a->n); /* in one allocation, since the aggregations may move */
-    if (a->n && !facets)
-        return fault_set(&x->fault, 503, "no memory for the request");
-    for (uint32_t i = 0; i < a->n; ++i) {
-        facets[i] = a->all[i].facet;
-        sums[i] = a->all[i].sum;
-        facets[i].sums = facets[i].n_sums ? &sums[i] : NULL;
-    }
-    p->facets = facets;
-    p->n_facets = a->n;
-    return true;
+    gx_text both = {0};
+    if (!it->post_filter)
+        return open_text_filter(r, x, &it->dsl.conditions, &p->filter);
+    reader_enter(r, "post_filter", 0);
+    if (!dsl_read_filter(r, x, it->post_filter, &it->post))
+        return false;
+    const gx_text *parts[] = {&it->dsl.conditions, &it->post.conditions};
+    for (size_t i = 0; i < 2; ++i)
+        if (parts[i]->len) {
+            gx_text_add_string(&both, both.len ? " AND (" : "(");
+            gx_text_add(&both, parts[i]->bytes, parts[i]->len);
+            gx_text_add_string(&both, ")");
+        }
+    p->faceted_apart = true;
+    const bool good = !both.failed && open_text_filter(r, x, &both, &p->filter) &&
+                      open_text_filter(r, x, &it->dsl.conditions, &p->faceted);
+    free(both.bytes);
+    reader_leave(r);
+    return good || fault_set(r->fault, 503, "no memory for the request");
 }
 
 static bool read_dsl(reader *r, exchange *x, item *it)
@@ -440,6 +532,25 @@ static void set_text(const item *it, plan *p, search *s)
     }
 }
 
+static size_t n_sort_values(const item *it)
+{
+    return it->n_keys + it->by_score + it->by_docid;
+}
+
+static bool check_after(reader *r, const item *it)
+{
+    if (!it->after)
+        return true;
+    reader_enter(r, "search_after", 0);
+    if (it->from)
+        return reader_fail(r, "'from' is 0 beside search_after");
+    if (it->n_after != 1 && it->n_after != n_sort_values(it) + 1)
+        return reader_fail(r, "%zu values: a sort of %zu has as many and a cursor behind them", it->n_after,
+                           n_sort_values(it));
+    reader_leave(r);
+    return true;
+}
+
 /* Make the exchange's search of an item whose body has been read. false: the reader's fault is set. */
 static bool begin_item(reader *r, exchange *x, item *it)
 {
@@ -451,11 +562,17 @@ static bool begin_item(reader *r, exchange *x, item *it)
         reader_enter(r, "sort", 0);
         return reader_fail(r, "an order by '_doc' is not available for a query with words");
     }
+    if (!check_after(r, it))
+        return false;
     p->sort = it->order.bytes;
     p->sort_len = it->order.len;
+    p->after = it->after;
+    p->after_len = it->after_len;
+    p->cursor = it->size && (it->n_keys || it->by_docid);
     p->offset = (uint32_t)it->from;
     p->count = it->total;
-    if (!open_filter(r, x, &it->dsl, p) || !set_facets(x, &it->aggs, p) || !native_settle(x, p, it->size))
+    if (!open_filter(r, x, it, p) || !aggs_set_facets(x, it->aggs.all, it->aggs.n, p) ||
+        !native_settle(x, p, it->size))
         return false;
     search *s = exchange_add_search(x, number);
     if (!s)
@@ -463,7 +580,7 @@ static bool begin_item(reader *r, exchange *x, item *it)
     set_text(it, &x->plans[number], s);
     it->search = x->n_searches - 1;
     it->is_searched = true;
-    return true;
+    return aggs_add_searches(x, &it->aggs, it->search, &it->dsl.conditions);
 }
 
 /* The body, which may be empty; else it is read by the rows. */
@@ -703,49 +820,69 @@ static double score_of(const item *it, double score)
     return it->dsl.words.len ? score : 1;
 }
 
-/* ,"sort":[19.9,"acme",null]: what results are ordered by; of several values the least one, with desc the greatest. */
-static gx_status put_sort(gx_text *t, exchange *x, const item *it, uint64_t docid, double score, gx_error *err)
+/* ,"sort":[19.9,"acme",null]: what results are ordered by; of several values the least one, with desc the greatest.
+ * A cursor stands behind those of a page's last hit. */
+static gx_status put_sort(gx_text *t, exchange *x, const item *it, const search *s, uint32_t hit, gx_error *err)
 {
     gx_values values = {0};
     gx_status st = GX_OK;
+    const char *comma = "";
     gx_text_add_string(t, ",\"sort\":[");
     for (uint32_t i = 0; i < it->n_keys && st == GX_OK; ++i) {
-        st = gx_index_values(x->at->ix, it->keys[i].number, &docid, 1, &values, err);
+        st = gx_index_values(x->at->ix, it->keys[i].number, &s->docids[hit], 1, &values, err);
         const uint64_t n = st == GX_OK ? values.starts[1] : 0;
-        gx_text_add_string(t, i ? "," : "");
+        gx_text_add_string(t, comma);
+        comma = ",";
         if (n)
             gx_text_add_json_value(t, values.type, &values.values[it->keys[i].desc ? n - 1 : 0]);
         else
             gx_text_add_string(t, "null");
     }
     if (it->by_score) {
-        gx_text_add_string(t, ",");
-        gx_text_add_score(t, score);
+        gx_text_add_string(t, comma);
+        gx_text_add_score(t, score_of(it, s->scores[hit]));
+        comma = ",";
+    }
+    if (it->by_docid) {
+        gx_text_add_string(t, comma);
+        gx_text_add_number(t, s->docids[hit]);
+        comma = ",";
+    }
+    if (s->cursor && hit + 1 == s->n_hits) {
+        gx_text_add_string(t, comma);
+        gx_text_add_json(t, s->cursor, s->cursor_len);
     }
     gx_text_add_string(t, "]");
     gx_values_free(&values);
     return st;
 }
 
-static gx_status put_hit(gx_text *t, exchange *x, const item *it, uint64_t docid, double score, gx_highlighter *marks,
+static gx_status put_hit(gx_text *t, exchange *x, const item *it, const search *s, uint32_t hit, gx_highlighter *marks,
                          gx_error *err)
 {
     size_t len;
+    const uint64_t docid = s->docids[hit];
     const char *id = gx_index_doc_id(x->at->ix, docid, &len);
     gx_text_add_string(t, "{\"_index\":");
     gx_text_add_json(t, x->index, strlen(x->index));
     gx_text_add_string(t, ",\"_id\":");
     gx_text_add_json(t, id, len);
+    gx_text_add_string(t, it->version ? ",\"_version\":1" : "");
+    gx_text_add_string(t, it->seq_no ? ",\"_seq_no\":0,\"_primary_term\":1" : "");
     gx_text_add_string(t, ",\"_score\":");
     if (has_scores(it))
-        gx_text_add_score(t, score);
+        gx_text_add_score(t, score_of(it, s->scores[hit]));
     else
         gx_text_add_string(t, "null");
     gx_status st = source_write(t, x->at->ix, docid, &it->source, err);
+    if (st == GX_OK && it->fields)
+        st = fields_write(t, x->at->ix, docid, it->fields, err);
     if (st == GX_OK && marks && (it->highlight.text || it->highlight.title))
         st = highlight_write(t, x->at->ix, docid, marks, &it->highlight, err);
-    if (st == GX_OK && it->n_keys)
-        st = put_sort(t, x, it, docid, score, err);
+    if (st == GX_OK && n_sort_values(it))
+        st = put_sort(t, x, it, s, hit, err);
+    if (st == GX_OK && it->explain)
+        st = explanation_write(t, x->at->ix, s, hit, err);
     gx_text_add_string(t, "}");
     return st;
 }
@@ -767,7 +904,7 @@ static gx_status put_hits(gx_text *t, exchange *x, const item *it, const search 
     gx_text_add_string(t, ",\"hits\":[");
     for (uint32_t i = 0; i < s->n_hits && st == GX_OK; ++i) {
         gx_text_add_string(t, i ? "," : "");
-        st = put_hit(t, x, it, s->docids[i], score_of(it, s->scores[i]), marks, err);
+        st = put_hit(t, x, it, s, i, marks, err);
     }
     gx_text_add_string(t, "]}");
     gx_highlighter_close(marks);
@@ -789,9 +926,8 @@ static void put_answer(gx_text *t, exchange *x, item *it)
         const gx_status st = put_hits(t, x, it, s, &err);
         if (st != GX_OK)
             fault_set(&it->fault, http_status(st), "%s", err.text);
-        else if (s->facets && !aggs_write(t, &it->aggs, s->facets))
-            fault_set(&it->fault, 400,
-                      "an aggregation has too many buckets; give min_doc_count 1 or a larger interval");
+        else
+            aggs_write(t, x, &it->aggs, s->facets, &it->fault);
     }
     if (it->fault.status) {
         t->len = begin;

@@ -1,8 +1,10 @@
-/* show.c: what a hit shows: _source and highlight. */
+/* show.c: what a hit shows: _source, fields, highlight, _explanation. */
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/serve/protocols/elastic/elastic.h"
+#include "tools/serve/searches.h"
 
 /* ---- _source ---- */
 
@@ -327,5 +329,83 @@ gx_status highlight_write(gx_text *t, const gx_index *ix, uint64_t docid, gx_hig
     if (st == GX_OK && o->title && len)
         st = write_field(t, "title", title, len, marks, o, UINT32_MAX, &any, err);
     gx_text_add_string(t, any ? "}" : "");
+    return st;
+}
+
+/* ---- fields and _explanation ---- */
+
+/* ,"fields":{"year":[2019]}: values of attributes, in arrays. */
+gx_status fields_write(gx_text *t, const gx_index *ix, uint64_t docid, uint64_t fields, gx_error *err)
+{
+    gx_values values = {0};
+    gx_status st = GX_OK;
+    bool any = false;
+    gx_text_add_string(t, ",\"fields\":{");
+    for (uint32_t i = 0; i < gx_index_n_attributes(ix) && st == GX_OK; ++i) {
+        gx_attribute_info info = {.size = sizeof info};
+        if (!(fields >> i & 1) || gx_index_get_attribute(ix, i, &info) != GX_OK)
+            continue;
+        st = gx_index_values(ix, i, &docid, 1, &values, err);
+        const uint64_t n = st == GX_OK ? values.starts[1] : 0;
+        if (n == 0)
+            continue;
+        gx_text_add_string(t, any ? "," : "");
+        any = true;
+        gx_text_add_json(t, info.name, info.name_len);
+        for (uint64_t k = 0; k < n; ++k) {
+            gx_text_add_string(t, k ? "," : ":[");
+            gx_text_add_json_value(t, values.type, &values.values[k]);
+        }
+        gx_text_add_string(t, "]");
+    }
+    gx_text_add_string(t, "}");
+    gx_values_free(&values);
+    return st;
+}
+
+static void put_detail(gx_text *t, double value, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void put_detail(gx_text *t, double value, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    gx_text_add_string(t, "{\"value\":");
+    gx_text_add_score(t, value);
+    gx_text_add_string(t, ",\"description\":");
+    gx_text_add_json(t, text, strlen(text));
+    gx_text_add_string(t, ",\"details\":[");
+}
+
+/* ,"_explanation":{...}: the terms that the score is the sum of. */
+gx_status explanation_write(gx_text *t, const gx_index *ix, const search *s, uint32_t hit, gx_error *err)
+{
+    gx_explanation e = {0};
+    const gx_query q = searches_query(s);
+    bool any = false;
+    gx_text_add_string(t, ",\"_explanation\":");
+    if (s->all && s->len == 0) {
+        put_detail(t, 1, "a query without words gives each document the score 1");
+        gx_text_add_string(t, "]}");
+        return GX_OK;
+    }
+    const gx_status st = gx_explain(&e, ix, &q, &s->plan->setup.options, s->docids[hit], err);
+    if (st == GX_OK)
+        put_detail(t, s->scores[hit], "sum of: (%s, k1 %g, b %g)", e.preset, e.k1, e.b);
+    for (uint32_t i = 0; i < e.n_terms; ++i) {
+        const gx_explain_term *term = &e.terms[i];
+        if (!term->tf)
+            continue;
+        gx_text_add_string(t, any ? "," : "");
+        any = true;
+        put_detail(t, (double)term->score,
+                   "weight of '%.*s': tf %u, df %llu of %llu documents, length %u of %.9g on average",
+                   (int)(term->term_len < 80 ? term->term_len : 80), term->term, term->tf, (unsigned long long)term->df,
+                   (unsigned long long)e.n_docs, e.dl, e.avgdl);
+        gx_text_add_string(t, "]}");
+    }
+    gx_text_add_string(t, st == GX_OK ? "]}" : "");
+    gx_explanation_free(&e);
     return st;
 }
