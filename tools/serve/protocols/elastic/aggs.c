@@ -293,7 +293,8 @@ static bool read_range(reader *r, const json_t *value, void *to)
 
 static bool read_ranges_member(reader *r, const json_t *value, void *to)
 {
-    return reader_array(r, value, read_range, to) && (json_array_size(value) || reader_fail(r, "there is no range in it"));
+    return reader_array(r, value, read_range, to) &&
+           (json_array_size(value) || reader_fail(r, "there is no range in it"));
 }
 
 static bool read_ranges_field(reader *r, const json_t *value, void *to)
