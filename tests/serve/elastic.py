@@ -358,6 +358,28 @@ class Elastic(unittest.TestCase):
             self.assertEqual(ids(part), odd)
             self.assertEqual(part['hits']['total']['value'], len(odd))
 
+    def test_one_result_a_value(self):
+        for q in [{'match_all': {}}, {'match': {'text': 'terms index all'}}, {'match': {'text': 'zebra'}},
+                  {'term': {'tenant': 'a'}}]:
+            for field, sort in [('kind', None), ('year', None), ('kind', ['year']), ('tenant', [{'year': 'desc'}])]:
+                more = {'sort': sort} if sort else {}
+                whole = self.search({'query': q, 'size': 100, **more})['hits']
+                groups = {}
+                for h in whole['hits']:
+                    groups.setdefault(h['_source'][field], []).append(h)
+                got = self.search({'query': q, 'size': 100, 'collapse': {
+                    'field': field, 'inner_hits': {'name': 'others', 'size': 2}}, **more})['hits']
+                self.assertEqual([h['_id'] for h in got['hits']], [g[0]['_id'] for g in groups.values()])
+                self.assertEqual(got['total'], whole['total'])
+                for h, (value, group) in zip(got['hits'], groups.items()):
+                    self.assertEqual(h['fields'], {field: [value]})
+                    inner = h['inner_hits']['others']['hits']
+                    self.assertEqual(inner['total']['value'], len(group))
+                    self.assertEqual([(x['_id'], x['_source']) for x in inner['hits']],
+                                     [(x['_id'], x['_source']) for x in group[:2]])
+                one = self.search({'query': q, 'size': 1, 'from': 1, 'collapse': {'field': field}, **more})['hits']['hits']
+                self.assertEqual([h['_id'] for h in one], [g[0]['_id'] for g in list(groups.values())[1:2]])
+
     def test_what_a_hit_shows(self):
         a = self.search({'query': {'match': {'text': 'terms'}}, 'size': 3, 'explain': True, 'version': True,
                          'seq_no_primary_term': True, 'fields': ['year', {'field': 'kind'}], '_source': False})
@@ -407,7 +429,12 @@ class Elastic(unittest.TestCase):
             ({'query': {'match': {'text': {'query': 'x', 'fuzziness': 'AUTO'}}}}, '"AUTO"', 'fuzziness'),
             ({'sort': ['years']}, '"years"', 'year'), ({'search_after': [1]}, '1]', 'cursor'),
             ({'search_after': []}, '[]', 'last hit'), ({'search_after': ['']}, '""', 'cursor'),
-            ({'search_after': 'x'}, '"x"', 'last hit'), ({'search_after': ['x', 'y'], 'sort': ['_doc']}, None, 'cursor'),
+            ({'search_after': 'x'}, '"x"', 'last hit'),
+            ({'search_after': ['x', 'y'], 'sort': ['_doc']}, None, 'cursor'),
+            ({'collapse': {'field': 'yeer'}}, '"yeer"', 'year'), ({'collapse': {}}, '{}', 'field'),
+            ({'collapse': {'field': 'kind', 'inner_hits': {'size': 0}}}, '0', 'less than 1'),
+            ({'collapse': {'field': 'kind', 'inner_hits': {'from': 1}}}, '1}', 'from'),
+            ({'collapse': {'field': 'kind', 'inner_hits': [{}, {}]}}, '[{}', 'one set'),
             ({'sort': ['year'], 'search_after': [1, 2, 'x']}, '[1', '3 values'),
             ({'sort': ['year'], 'search_after': [2000, 'x'], 'from': 1}, '[2000', "'from'"),
             ({'post_filter': {'match': {'text': 'x'}}}, '"x"', 'match'), ({'fields': ['yeer']}, '"yeer"', 'year'),

@@ -115,7 +115,9 @@ typedef struct plan {
     size_t sort_len;
     const char *after; /* [after_len] the cursor that results come behind, of gx_page; after_len 0: none */
     size_t after_len;
-    bool cursor; /* the cursor of the next page is wanted */
+    bool cursor;          /* the cursor of the next page is wanted */
+    const char *collapse; /* [collapse_len] one result a value of an attribute, of gx_page; collapse_len 0: none */
+    size_t collapse_len;
     bool count, snippets, marked, texts, explain;
     uint32_t *shown; /* [n_shown] numbers of the attributes that hits show; freed with the plan */
     uint32_t n_shown;
@@ -146,7 +148,8 @@ typedef struct search {
     uint64_t first;   /* results before the first one */
     char *cursor;     /* [cursor_len] of the next page, or NULL */
     size_t cursor_len;
-    bool moved; /* the cursor that was given is of an older commit */
+    bool moved;        /* the cursor that was given is of an older commit */
+    gx_groups *groups; /* of collapse, or NULL */
     uint64_t *docids; /* [n_hits], in one allocation with: */
     double *scores;   /* [n_hits] */
     uint64_t n_matches;

@@ -45,6 +45,7 @@ void search_free(search *s)
     free(s->expanded);
     free(s->terms);
     free(s->cursor);
+    gx_groups_free(s->groups);
     gx_facets_close(s->facets);
 }
 
@@ -58,7 +59,7 @@ static void set_error(search *s, gx_status st, const char *text)
 
 bool plan_is_paged(const plan *p)
 {
-    return p->sort_len || p->after_len || p->cursor;
+    return p->sort_len || p->after_len || p->cursor || p->collapse_len;
 }
 
 /* Keep the hits behind the offset, which those of a page are already. */
@@ -301,6 +302,13 @@ typedef struct batch {
     gx_page_end *ends; /* [n] of a plan with pages */
 } batch;
 
+static void free_end(gx_page_end *end)
+{
+    free(end->next);
+    gx_groups_free(end->groups);
+    *end = (gx_page_end){.size = sizeof *end};
+}
+
 static void close_batch(batch *b)
 {
     free(b->queries);
@@ -310,7 +318,7 @@ static void close_batch(batch *b)
     free(b->n_matches);
     free(b->facets);
     for (uint32_t i = 0; b->ends && i < b->n; ++i)
-        free(b->ends[i].next);
+        free_end(&b->ends[i]);
     free(b->ends);
 }
 
@@ -360,23 +368,23 @@ static gx_status expand(batch *b, gx_session *session, gx_error *err)
 
 static bool wants_ends(const plan *p)
 {
-    return p->cursor || p->after_len;
+    return p->cursor || p->after_len || p->collapse_len;
 }
 
 static gx_status run_page(batch *b, gx_session *session, const gx_results *results, gx_error *err)
 {
     const plan *p = b->searches->plan;
     gx_page page;
-    for (uint32_t i = 0; i < b->n; ++i) { /* of a GPU that failed */
-        free(b->ends[i].next);
-        b->ends[i] = (gx_page_end){.size = sizeof *b->ends};
-    }
+    for (uint32_t i = 0; i < b->n; ++i)
+        free_end(&b->ends[i]); /* of a GPU that failed */
     gx_page_init(&page, sizeof page);
     page.sort = p->sort;
     page.sort_len = p->sort_len;
     page.offset = p->offset;
     page.after = p->after;
     page.after_len = p->after_len;
+    page.collapse = p->collapse;
+    page.collapse_len = p->collapse_len;
     return gx_search_page(session, b->queries, b->n, &b->options, &page, results, wants_ends(p) ? b->ends : NULL, err);
 }
 
@@ -415,7 +423,9 @@ static void keep_batch(batch *b, double seconds)
             s->first = b->ends[i].first;
             s->moved = b->ends[i].moved;
         }
-        if (wants_ends(s->plan) && s->plan->wanted) {
+        s->groups = b->ends[i].groups;
+        b->ends[i].groups = NULL;
+        if ((s->plan->cursor || s->plan->after_len) && s->plan->wanted) {
             s->cursor = b->ends[i].next;
             s->cursor_len = b->ends[i].next_len;
             b->ends[i].next = NULL;

@@ -286,6 +286,22 @@ static bool read_sort(reader *r, const json_t *value, void *to)
     return gx_page_check(a->x->at->ix, &page, &err) == GX_OK || reader_fail(r, "%s", err.text);
 }
 
+static bool read_collapse(reader *r, const json_t *value, void *to)
+{
+    asked *a = to;
+    plan *p = plan_of(a);
+    gx_error err = {0};
+    gx_page page;
+    if (!reader_string(r, value, &p->collapse, &p->collapse_len))
+        return false;
+    if (!p->collapse_len)
+        return reader_fail(r, "the name of an attribute is expected");
+    gx_page_init(&page, sizeof page);
+    page.collapse = p->collapse;
+    page.collapse_len = p->collapse_len;
+    return gx_page_check(a->x->at->ix, &page, &err) == GX_OK || reader_fail(r, "%s", err.text);
+}
+
 static bool read_after(reader *r, const json_t *value, void *to)
 {
     plan *p = plan_of(to);
@@ -424,6 +440,8 @@ static const member members[] = {
     {"facets", read_facets, STRINGS "\"facets, as query --facet has them: year, venue:20\""},
     {"sums", read_sums, STRING "\"figures of all matches, as query --sums has them: price:avg\""},
     {"sort", read_sort, STRING "\"attributes that the results are ordered by: price:desc,year\""},
+    {"collapse", read_collapse,
+     STRING "\"one result for each value of an attribute, with its best documents: shop, shop:3\""},
     {"snippets", read_snippets,
      "\"oneOf\":[{\"type\":\"boolean\"},{\"type\":\"object\",\"properties\":{\"marks\":{\"type\":\"boolean\"}}}],"
      "\"description\":\"show a stretch of each text; with marks, which characters are words of the query\""},
@@ -435,7 +453,6 @@ static const member members[] = {
     {"fields", read_fields, STRINGS "\"stored texts that each result has: id, title, text\""},
     {"timeout_ms", read_timeout,
      "\"type\":\"integer\",\"minimum\":1,\"maximum\":3600000,\"description\":\"milliseconds for the answer\""},
-    {"collapse", NULL},
 };
 /* clang-format on */
 

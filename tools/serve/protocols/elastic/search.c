@@ -29,6 +29,10 @@ typedef struct item {
     const json_t *after_at;
     uint64_t fields; /* bit i: attribute i, of docvalue_fields and fields */
     bool explain, version, seq_no;
+    gx_text collapse; /* of gx_page.collapse; empty: none */
+    const char *collapse_field, *inner_name;
+    bool inner;
+    uint64_t inner_size;
     bool total;              /* the number of matches is told */
     bool is_searched;        /* by the exchange's search of this number: */
     size_t search;
@@ -48,6 +52,7 @@ static void free_elastic(void *extra)
         dsl_free(&e->items[i].dsl);
         dsl_free(&e->items[i].post);
         aggs_free(&e->items[i].aggs);
+        free(e->items[i].collapse.bytes);
         free(e->items[i].order.bytes);
     }
     free(e->items);
@@ -80,7 +85,7 @@ static item *add_item(elastic *e)
         e->max = max;
     }
     item *it = &e->items[e->n++];
-    *it = (item){.size = 10, .total = true};
+    *it = (item){.size = 10, .total = true, .inner_size = 3};
     it->aggs.x = e->x;
     it->source.ix = e->x->at ? e->x->at->ix : NULL;
     return it;
@@ -343,6 +348,69 @@ static bool read_search_after(reader *r, const json_t *value, void *to)
     return true;
 }
 
+static bool read_inner_name(reader *r, const json_t *value, void *to)
+{
+    size_t len;
+    return reader_string(r, value, &((item *)to)->inner_name, &len);
+}
+
+static bool read_inner_size(reader *r, const json_t *value, void *to)
+{
+    return reader_count(r, value, 1, GX_MAX_GROUP_DOCUMENTS, &((item *)to)->inner_size);
+}
+
+static bool read_inner_hits(reader *r, const json_t *value, void *to)
+{
+    static const member members[] = {{"name", read_inner_name}, {"size", read_inner_size}};
+    item *it = to;
+    it->inner = true;
+    if (json_is_array(value) && json_array_size(value) != 1)
+        return reader_fail(r, "there is one set of inner hits");
+    if (!json_is_array(value))
+        return reader_object(r, value, members, 2, it);
+    reader_enter(r, NULL, 0);
+    if (!reader_object(r, json_array_get(value, 0), members, 2, it))
+        return false;
+    reader_leave(r);
+    return true;
+}
+
+static bool read_collapse_field(reader *r, const json_t *value, void *to)
+{
+    item *it = to;
+    gx_error err = {0};
+    gx_page page;
+    size_t len;
+    if (!reader_string(r, value, &it->collapse_field, &len))
+        return false;
+    gx_page_init(&page, sizeof page);
+    page.collapse = it->collapse_field;
+    page.collapse_len = len;
+    return gx_page_check(it->source.ix, &page, &err) == GX_OK || reader_fail(r, "%s", err.text);
+}
+
+static bool read_collapse_searches(reader *r, const json_t *value, void *to)
+{
+    uint64_t n; /* how many searches run at once for inner_hits: here is one */
+    (void)to;
+    return reader_count(r, value, 0, UINT32_MAX, &n);
+}
+
+static bool read_collapse(reader *r, const json_t *value, void *to)
+{
+    static const member members[] = {{"field", read_collapse_field},
+                                     {"inner_hits", read_inner_hits},
+                                     {"max_concurrent_group_searches", read_collapse_searches}};
+    item *it = to;
+    if (!reader_object(r, value, members, 3, it))
+        return false;
+    if (!it->collapse_field)
+        return reader_fail(r, "'field' is missing");
+    gx_text_add_format(&it->collapse, "%s:%llu", it->collapse_field,
+                       (unsigned long long)(it->inner ? it->inner_size : 1));
+    return !it->collapse.failed || fault_set(r->fault, 503, "no memory for the request");
+}
+
 static bool read_post_filter(reader *r, const json_t *value, void *to)
 {
     (void)r;
@@ -449,7 +517,7 @@ static const member members[] = {
     {"seq_no_primary_term", read_seq_no},
     {"fields", read_shown_fields},
     {"docvalue_fields", read_shown_fields},
-    {"collapse", NULL},
+    {"collapse", read_collapse},
     {"min_score", NULL},
     {"suggest", NULL},
     {"rescore", NULL},
@@ -568,6 +636,8 @@ static bool begin_item(reader *r, exchange *x, item *it)
     p->sort_len = it->order.len;
     p->after = it->after;
     p->after_len = it->after_len;
+    p->collapse = it->collapse.bytes;
+    p->collapse_len = it->collapse.len;
     p->cursor = it->size && (it->n_keys || it->by_docid);
     p->offset = (uint32_t)it->from;
     p->count = it->total;
@@ -857,11 +927,10 @@ static gx_status put_sort(gx_text *t, exchange *x, const item *it, const search 
     return st;
 }
 
-static gx_status put_hit(gx_text *t, exchange *x, const item *it, const search *s, uint32_t hit, gx_highlighter *marks,
-                         gx_error *err)
+/* What each hit begins with, those of a group, too. */
+static gx_status put_document(gx_text *t, exchange *x, const item *it, uint64_t docid, double score, gx_error *err)
 {
     size_t len;
-    const uint64_t docid = s->docids[hit];
     const char *id = gx_index_doc_id(x->at->ix, docid, &len);
     gx_text_add_string(t, "{\"_index\":");
     gx_text_add_json(t, x->index, strlen(x->index));
@@ -871,16 +940,44 @@ static gx_status put_hit(gx_text *t, exchange *x, const item *it, const search *
     gx_text_add_string(t, it->seq_no ? ",\"_seq_no\":0,\"_primary_term\":1" : "");
     gx_text_add_string(t, ",\"_score\":");
     if (has_scores(it))
-        gx_text_add_score(t, score_of(it, s->scores[hit]));
+        gx_text_add_score(t, score_of(it, score));
     else
         gx_text_add_string(t, "null");
-    gx_status st = source_write(t, x->at->ix, docid, &it->source, err);
-    if (st == GX_OK && it->fields)
-        st = fields_write(t, x->at->ix, docid, it->fields, err);
+    return source_write(t, x->at->ix, docid, &it->source, err);
+}
+
+/* ,"inner_hits":{"name":{"hits":...}}: the best documents of a group. */
+static gx_status put_inner(gx_text *t, exchange *x, const item *it, const gx_group *g, gx_error *err)
+{
+    const char *name = it->inner_name ? it->inner_name : it->collapse_field;
+    gx_status st = GX_OK;
+    gx_text_add_string(t, ",\"inner_hits\":{");
+    gx_text_add_json(t, name, strlen(name));
+    gx_text_add_format(t, ":{\"hits\":{\"total\":{\"value\":%llu,\"relation\":\"eq\"},\"max_score\":null,\"hits\":[",
+                       (unsigned long long)g->n_matches);
+    for (uint32_t i = 0; i < g->n && st == GX_OK; ++i) {
+        gx_text_add_string(t, i ? "," : "");
+        st = put_document(t, x, it, g->docids[i], g->scores[i], err);
+        gx_text_add_string(t, "}");
+    }
+    gx_text_add_string(t, "]}}}");
+    return st;
+}
+
+static gx_status put_hit(gx_text *t, exchange *x, const item *it, const search *s, uint32_t hit, gx_highlighter *marks,
+                         gx_error *err)
+{
+    const uint64_t docid = s->docids[hit];
+    const uint64_t group = s->groups ? UINT64_C(1) << s->groups->attribute : 0;
+    gx_status st = put_document(t, x, it, docid, s->scores[hit], err);
+    if (st == GX_OK && (it->fields | group))
+        st = fields_write(t, x->at->ix, docid, it->fields | group, err);
     if (st == GX_OK && marks && (it->highlight.text || it->highlight.title))
         st = highlight_write(t, x->at->ix, docid, marks, &it->highlight, err);
     if (st == GX_OK && n_sort_values(it))
         st = put_sort(t, x, it, s, hit, err);
+    if (st == GX_OK && s->groups && it->inner)
+        st = put_inner(t, x, it, &s->groups->groups[hit], err);
     if (st == GX_OK && it->explain)
         st = explanation_write(t, x->at->ix, s, hit, err);
     gx_text_add_string(t, "}");
