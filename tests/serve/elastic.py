@@ -377,7 +377,8 @@ class Elastic(unittest.TestCase):
                     self.assertEqual(inner['total']['value'], len(group))
                     self.assertEqual([(x['_id'], x['_source']) for x in inner['hits']],
                                      [(x['_id'], x['_source']) for x in group[:2]])
-                one = self.search({'query': q, 'size': 1, 'from': 1, 'collapse': {'field': field}, **more})['hits']['hits']
+                one = self.search({'query': q, 'size': 1, 'from': 1, 'collapse': {'field': field},
+                                   **more})['hits']['hits']
                 self.assertEqual([h['_id'] for h in one], [g[0]['_id'] for g in list(groups.values())[1:2]])
 
     def test_what_a_hit_shows(self):
