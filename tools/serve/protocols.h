@@ -73,7 +73,12 @@ void mcp_message(exchange *x);
 void mcp_answer(exchange *x);
 void mcp_no_stream(exchange *x);
 
-/* elastic_*.c: Elasticsearch's subset. */
+/* page/page.c: the page for people. */
+void page_reply(exchange *x);
+void page_script(exchange *x);
+void page_style(exchange *x);
+
+/* elastic/: Elasticsearch's subset. */
 fault_writer elastic_fault;
 void elastic_root(exchange *x);
 void elastic_search(exchange *x);

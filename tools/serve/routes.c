@@ -69,6 +69,10 @@ static const route routes[] = {
     {"GET", "/mcp", ACCESS_NONE, native_fault, mcp_no_stream, NULL, .summary = "there is no stream of messages"},
     {"GET", "/mcp/{index}", ACCESS_NONE, native_fault, mcp_no_stream, NULL, .summary = "the same"},
 
+    {"GET", "/", ACCESS_NONE, native_fault, page_reply, NULL, .accept = "text/html",
+     .summary = "a page for people, where Accept names text/html; else Elasticsearch's greeting"},
+    {"GET", "/_page/page.js", ACCESS_NONE, native_fault, page_script, NULL, .summary = "of the page"},
+    {"GET", "/_page/page.css", ACCESS_NONE, native_fault, page_style, NULL, .summary = "of the page"},
     {"GET", "/", ACCESS_READ, elastic_fault, elastic_root, NULL, .summary = "Elasticsearch's greeting"},
     {"POST", "/_search", ACCESS_READ, elastic_fault, elastic_search, elastic_search_answer, .slow = true,
      .item_by_item = true, .summary = "Elasticsearch's search, of the only index"},
@@ -161,6 +165,12 @@ static bool has_method(const route *r, const char *method)
     return strcmp(r->method, method) == 0 || (strcmp(method, "HEAD") == 0 && strcmp(r->method, "GET") == 0);
 }
 
+static bool is_accepted(exchange *x, const route *r)
+{
+    const char *accept = r->accept ? exchange_header(x, "Accept") : NULL;
+    return !r->accept || (accept && strstr(accept, r->accept));
+}
+
 static void add_method(char list[64], const char *method)
 {
     const size_t len = strlen(list);
@@ -177,7 +187,7 @@ const route *routes_find(exchange *x, char allowed[64])
         if (!matches(routes[i].path, x->path, begin, len))
             continue;
         add_method(allowed, routes[i].method);
-        if (!has_method(&routes[i], x->method))
+        if (!has_method(&routes[i], x->method) || !is_accepted(x, &routes[i]))
             continue;
         if (len[0]) {
             x->index = begin[0];
@@ -230,6 +240,10 @@ void routes_openapi(exchange *x)
     gx_text_add_format(t, "{\"openapi\":\"3.0.3\",\"info\":{\"title\":\"gpuidx\",\"version\":\"%s\"},\"paths\":{",
                        gx_version());
     for (size_t i = 0, k; i < N_ROUTES; i = k) {
+        if (routes[i].accept) { /* the other route of this path stands for both */
+            k = i + 1;
+            continue;
+        }
         gx_text_add_format(t, "%s\"%s\":{", i ? "," : "", routes[i].path);
         for (k = i; k < N_ROUTES && strcmp(routes[k].path, routes[i].path) == 0; ++k) {
             gx_text_add_string(t, k > i ? "," : "");

@@ -178,6 +178,7 @@ struct route {
     void (*answer)(exchange *x);
     bool slow;           /* answer reads texts: a worker calls it */
     bool item_by_item;   /* answer tells of searches that failed; else the first such one makes the fault */
+    const char *accept;  /* a media type that the client's Accept must name, else another route serves it; or NULL */
     const char *summary; /* for /openapi.json */
     const char *body;    /* a JSON schema's properties of the body, or NULL */
 };

@@ -290,6 +290,25 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* ,"buckets":[{"below_us":64,"requests":3},...]: from the first that has one to the last, each twice as wide. */
+static void put_latest(gx_text *t, const unsigned *us /* by size */, uint64_t n)
+{
+    uint64_t i = 0, below = 16;
+    bool any = false;
+    gx_text_add_string(t, ",\"buckets\":[");
+    while (i < n) {
+        const uint64_t from = i;
+        while (i < n && us[i] < below)
+            ++i;
+        if (any || i > from)
+            gx_text_add_format(t, "%s{\"below_us\":%llu,\"requests\":%llu}", any ? "," : "",
+                               (unsigned long long)below, (unsigned long long)(i - from));
+        any = any || i > from;
+        below *= 2;
+    }
+    gx_text_add_string(t, "]");
+}
+
 void metrics_status(exchange *x)
 {
     metrics *m = x->sv->metrics;
@@ -304,6 +323,7 @@ void metrics_status(exchange *x)
         static const int percents[] = {50, 90, 99};
         gx_text_add_format(&x->reply, ",\"p%d_us\":%u", percents[p], us[(n - 1) * (uint64_t)percents[p] / 100]);
     }
+    put_latest(&x->reply, us, n);
     gx_text_add_string(&x->reply, "}\n");
     exchange_reply(x, 200);
 }
