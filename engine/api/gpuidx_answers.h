@@ -68,7 +68,8 @@ typedef struct gx_answer {
     uint32_t n_shown;
     const char *cursor; /* [cursor_len] gx_page_end.next, or NULL: not shown */
     size_t cursor_len;
-    bool moved; /* gx_page_end.moved */
+    bool moved;                     /* gx_page_end.moved */
+    const struct gx_groups *groups; /* gx_page_end.groups (gpuidx_pages.h), of which each hit is one; or NULL */
 } gx_answer;
 
 #define GX_SNIPPET_WORDS 30u /* of the snippets of an answer */

@@ -214,6 +214,12 @@ static void put_head(gx_text *t, const gx_answer *a)
         gx_text_add_json(t, a->cursor, a->cursor_len);
     }
     gx_text_add_string(t, a->moved ? ",\"moved\":true" : "");
+    if (a->groups) {
+        gx_attribute_info by = {.size = sizeof by};
+        (void)gx_index_get_attribute(a->ix, a->groups->attribute, &by);
+        gx_text_add_string(t, ",\"collapse\":");
+        gx_text_add_json(t, by.name, by.name_len);
+    }
     put_facets(t, a);
     put_unknown(t, a);
     put_patterns(t, a);
@@ -292,28 +298,59 @@ static gx_status put_texts(gx_text *t, const gx_answer *a, uint64_t docid, hit_t
     return st;
 }
 
-static gx_status put_hit(gx_text *t, const gx_answer *a, uint32_t i, hit_text *text, gx_error *err)
+/* The members of a document that is found, from docid on. */
+static gx_status put_document(gx_text *t, const gx_answer *a, uint64_t docid, double score, hit_text *text,
+                              gx_error *err)
 {
     size_t len;
-    const char *id = gx_index_doc_id(a->ix, a->docids[i], &len);
-    gx_text_add_string(t, i ? ",{\"rank\":" : "{\"rank\":");
-    gx_text_add_number(t, a->first + i + 1);
-    gx_text_add_string(t, ",\"docid\":");
-    gx_text_add_number(t, a->docids[i]);
+    const char *id = gx_index_doc_id(a->ix, docid, &len);
+    gx_text_add_string(t, "\"docid\":");
+    gx_text_add_number(t, docid);
     gx_text_add_string(t, ",\"id\":");
     gx_text_add_json(t, id, len);
     gx_text_add_string(t, ",\"score\":");
-    gx_text_add_score(t, a->scores[i]);
-    const char *title = gx_index_doc_title(a->ix, a->docids[i], &len);
+    gx_text_add_score(t, score);
+    const char *title = gx_index_doc_title(a->ix, docid, &len);
     if (len) {
         gx_text_add_string(t, ",\"title\":");
         gx_text_add_json(t, title, len);
     }
-    gx_status st = put_texts(t, a, a->docids[i], text, err);
-    if (st == GX_OK && a->n_shown) {
-        gx_text_add_string(t, ",\"attributes\":");
-        st = gx_text_add_attributes(t, a->ix, a->docids[i], a->shown, a->n_shown, &text->values, err);
+    const gx_status st = put_texts(t, a, docid, text, err);
+    if (st || !a->n_shown)
+        return st;
+    gx_text_add_string(t, ",\"attributes\":");
+    return gx_text_add_attributes(t, a->ix, docid, a->shown, a->n_shown, &text->values, err);
+}
+
+/* ,"group":{"value":"acme","matches":12,"hits":[{"docid":...}]}; hits where more than one document of a group was
+ * asked for. */
+static gx_status put_group(gx_text *t, const gx_answer *a, uint32_t i, hit_text *text, gx_error *err)
+{
+    const gx_group *g = &a->groups->groups[i];
+    gx_status st = GX_OK;
+    gx_text_add_string(t, ",\"group\":{\"value\":");
+    if (g->missing)
+        gx_text_add_string(t, "null");
+    else
+        gx_text_add_json_value(t, a->groups->type, &g->value);
+    gx_text_add_format(t, ",\"matches\":%llu", (unsigned long long)g->n_matches);
+    for (uint32_t j = 0; a->groups->most > 1 && j < g->n && st == GX_OK; ++j) {
+        gx_text_add_string(t, j ? ",{" : ",\"hits\":[{");
+        st = put_document(t, a, g->docids[j], g->scores[j], text, err);
+        gx_text_add_string(t, "}");
     }
+    gx_text_add_string(t, a->groups->most > 1 ? "]}" : "}");
+    return st;
+}
+
+static gx_status put_hit(gx_text *t, const gx_answer *a, uint32_t i, hit_text *text, gx_error *err)
+{
+    gx_text_add_string(t, i ? ",{\"rank\":" : "{\"rank\":");
+    gx_text_add_number(t, a->first + i + 1);
+    gx_text_add_string(t, ",");
+    gx_status st = put_document(t, a, a->docids[i], a->scores[i], text, err);
+    if (st == GX_OK && a->groups)
+        st = put_group(t, a, i, text, err);
     if (a->explanations)
         put_explanation(t, &a->explanations[i]);
     gx_text_add_string(t, "}");

@@ -757,3 +757,37 @@ keys C-d
 exit 0
 END
 }
+
+@test ".collapse shows one result of each value" {
+    for i in 1 2 3 4 5; do
+        printf '{"id":"p%d","text":"shop","brand":"b%d"}\n' $i $((i % 2))
+    done >shop.jsonl
+    "$GPUIDX" build -q -o shop.gx shop.jsonl --attr brand:keyword
+    talk shop.gx <<'END'
+see gpuidx>
+type .collapse
+see off
+see gpuidx>
+type .collapse brnd
+see did you mean brand
+see gpuidx>
+type .collapse brand:2
+see gpuidx>
+type shop
+see p1
+see brand: b1, 3 matches
+see p3
+see 2.  0
+see p2
+see brand: b0, 2 matches
+see p4
+see gpuidx>
+type .collapse
+see brand:2
+see gpuidx>
+type .collapse off
+see gpuidx>
+keys C-d
+exit 0
+END
+}

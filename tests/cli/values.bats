@@ -94,3 +94,67 @@ dates() {
     exits 1
     complains 'is no date of the years 0000 to 9999'
 }
+
+write_shops() {
+    cat >shops.jsonl <<'EOF'
+{"id":"a","title":"Red lamp","text":"red lamp","shop":"north","price":12}
+{"id":"b","title":"Red big lamp","text":"red big lamp red","shop":"south","price":9}
+{"id":"c","title":"Red chair","text":"red chair and table","shop":"north","price":7,"tags":["x","y"]}
+{"id":"d","title":"Red desk","text":"red desk","price":3}
+{"id":"e","title":"Blue red desk","text":"blue red desk","shop":"a, \"q\"","price":3}
+EOF
+    "$GPUIDX" build -q -o shops.gx shops.jsonl --attr=shop:keyword --attr=price:int --attr=tags:keywords
+}
+
+@test "a value has one result, or its best ones, and the number of its matches" {
+    write_shops
+    ask query -q --engine=cpu shops.gx red --collapse=shop:2 -f csv
+    [ "$output" = 'qid,rank,id,score,title,group,group_matches
+1,1,b,0.064859397709,Red big lamp,south,1
+1,2,a,0.061777599156,Red lamp,north,2
+1,2,c,0.060295730829,Red chair,north,2
+1,3,d,0.061777599156,Red desk,,1
+1,4,e,0.058883287013,Blue red desk,"a, ""q""",1' ]
+    ask query -q --engine=cpu shops.gx red --collapse=shop -f tsv --sort=price -k 2
+    [ "$output" = "1	d	1
+1	e	2" ]
+    ask query -q --engine=cpu shops.gx red --collapse=shop:2 --show=price
+    says 'shop: north, 2 matches'
+    says '        0.0603  c  Red chair'
+    says '            price: 7'
+    says 'shop: (no value), 1 match'
+    ask query -q --engine=cpu shops.gx red --collapse=shop:2 -f jsonl --cursor -k 2 --show=price
+    python3 -c '
+import json, sys
+a = json.load(sys.stdin)
+assert a["collapse"] == "shop" and a["matches"] == 5, a
+groups = [(h["id"], h["group"]["value"], h["group"]["matches"], [g["id"] for g in h["group"]["hits"]]) for h in a["hits"]]
+assert groups == [("b", "south", 1, ["b"]), ("a", "north", 2, ["a", "c"])], groups
+assert a["hits"][1]["group"]["hits"][1]["attributes"] == {"price": 7}
+print(a["cursor"])' <<<"$output" >cursor
+    ask query -q --engine=cpu shops.gx red --collapse=shop:2 -f tsv --after="$(cat cursor)"
+    exits 2
+    complains 'leave out the number'
+    ask query -q --engine=cpu shops.gx red --collapse=shop:2 -f jsonl --after="$(cat cursor)"
+    says '"rank":3,"docid":3,"id":"d"'
+    says '"group":{"value":null,"matches":1,"hits":[{"docid":3,'
+    ask query -q --engine=cpu shops.gx red --after="$(cat cursor)"
+    exits 2
+    complains 'another query'
+}
+
+@test "groups that cannot be are refused" {
+    write_shops
+    for bad in "tags|several values" "shp|did you mean shop" "shop:0|1 to 1000" "shop:1001|1 to 1000" "shop:x|1 to 1000" \
+        "shop:|1 to 1000" "shop:2:3|1 to 1000" "|is expected" ":2|is expected"; do
+        ask query -q --engine=cpu shops.gx red --collapse="${bad%|*}"
+        exits 2
+        complains "--collapse: "
+        complains "${bad#*|}"
+    done
+    ask query -q --engine=cpu shops.gx red --collapse=shop --approximate=0.3
+    exits 2
+    complains 'no groups'
+    ask query -q --engine=cpu shops.gx red --collapse=shop --prior=price
+    exits 2
+}

@@ -180,22 +180,50 @@ static gx_status put_csv_values(FILE *out, const out_answer *a, uint64_t docid, 
     return st;
 }
 
-static gx_status put_csv_answer(FILE *out, const out_answer *a, gx_error *err)
+/* A group's value as text; *t is overwritten. */
+static void group_text(gx_text *t, const gx_groups *groups, const gx_group *g)
+{
+    t->len = 0;
+    if (!g->missing)
+        gx_text_add_value(t, groups->type, &g->value);
+}
+
+/* The row of a document of the i-th result. */
+static gx_status put_csv_row(FILE *out, const out_answer *a, uint32_t i, uint64_t docid, double score_of, gx_text *t,
+                             gx_error *err)
 {
     char score[32];
+    size_t id_len, title_len;
+    const char *id = gx_index_doc_id(a->found.ix, docid, &id_len);
+    const char *title = gx_index_doc_title(a->found.ix, docid, &title_len);
+    put_csv(out, a->found.qid, a->found.qid_len);
+    fprintf(out, ",%llu,", rank_of(a, i));
+    put_csv(out, id, id_len);
+    fprintf(out, ",%s,", out_score(score, score_of));
+    put_csv(out, title, title_len);
+    const gx_status st = put_csv_values(out, a, docid, err);
+    if (a->found.groups) {
+        const gx_group *g = &a->found.groups->groups[i];
+        group_text(t, a->found.groups, g);
+        putc(',', out);
+        put_csv(out, t->bytes, t->len);
+        fprintf(out, ",%llu", (unsigned long long)g->n_matches);
+    }
+    putc('\n', out);
+    return st;
+}
+
+static gx_status put_csv_answer(FILE *out, const out_answer *a, gx_error *err)
+{
+    const gx_groups *groups = a->found.groups;
+    gx_text t = {0};
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < a->found.n_hits && st == GX_OK; ++i) {
-        size_t id_len, title_len;
-        const char *id = gx_index_doc_id(a->found.ix, a->found.docids[i], &id_len);
-        const char *title = gx_index_doc_title(a->found.ix, a->found.docids[i], &title_len);
-        put_csv(out, a->found.qid, a->found.qid_len);
-        fprintf(out, ",%llu,", rank_of(a, i));
-        put_csv(out, id, id_len);
-        fprintf(out, ",%s,", out_score(score, a->found.scores[i]));
-        put_csv(out, title, title_len);
-        st = put_csv_values(out, a, a->found.docids[i], err);
-        putc('\n', out);
+        st = put_csv_row(out, a, i, a->found.docids[i], a->found.scores[i], &t, err);
+        for (uint32_t j = 1; groups && j < groups->groups[i].n && st == GX_OK; ++j)
+            st = put_csv_row(out, a, i, groups->groups[i].docids[j], groups->groups[i].scores[j], &t, err);
     }
+    free(t.bytes);
     return st;
 }
 
@@ -517,26 +545,56 @@ static gx_status put_human_values(FILE *out, const gx_index *ix, uint64_t docid,
     return st;
 }
 
+/* Score, id and title of a document, from a column on. */
+static void put_human_line(FILE *out, const out_answer *a, uint64_t docid, double score, size_t column)
+{
+    size_t id_len, title_len;
+    const char *id = gx_index_doc_id(a->found.ix, docid, &id_len);
+    const char *title = gx_index_doc_title(a->found.ix, docid, &title_len);
+    fputs(cli_paint(out, CLI_DIM), out);
+    column += (size_t)fprintf(out, "%.4f", score);
+    fprintf(out, "%s  %s", cli_paint(out, CLI_PLAIN), cli_paint(out, CLI_GREEN));
+    out_put_clean(out, id, id_len);
+    column += 2 + count_characters(id, id_len);
+    fputs(cli_paint(out, CLI_PLAIN), out);
+    if (title_len)
+        put_title(out, a->found.marks, title, title_len, column);
+    putc('\n', out);
+}
+
+/* "brand: acme, 12 matches", and a line for each other document of the group. */
+static gx_status put_human_group(FILE *out, const out_answer *a, uint32_t i, gx_error *err)
+{
+    const gx_groups *groups = a->found.groups;
+    const gx_group *g = &groups->groups[i];
+    const gx_attribute_info info = attribute_info(a->found.ix, groups->attribute);
+    gx_text t = {0};
+    gx_status st = GX_OK;
+    group_text(&t, groups, g);
+    fprintf(out, "      %s%.*s:%s ", cli_paint(out, CLI_DIM), (int)info.name_len, info.name, cli_paint(out, CLI_PLAIN));
+    if (g->missing)
+        fputs("(no value)", out);
+    else
+        out_put_clean(out, t.bytes, t.len);
+    fprintf(out, "%s, %s match%s%s\n", cli_paint(out, CLI_DIM), show_count(g->n_matches), g->n_matches == 1 ? "" : "es",
+            cli_paint(out, CLI_PLAIN));
+    for (uint32_t j = 1; j < g->n && st == GX_OK; ++j) {
+        put_human_line(out, a, g->docids[j], g->scores[j], (size_t)fprintf(out, "        "));
+        st = put_human_values(out, a->found.ix, g->docids[j], a->found.shown, a->found.n_shown, "            ", err);
+    }
+    free(t.bytes);
+    return st;
+}
+
 static gx_status put_human(FILE *out, const out_answer *a, gx_error *err)
 {
     char *buf = NULL;
     size_t cap = 0;
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < a->found.n_hits && st == GX_OK && !(a->stop && a->stop(NULL)); ++i) {
-        size_t id_len, title_len, text_len;
+        size_t text_len;
         gx_snippet snippet;
-        const char *id = gx_index_doc_id(a->found.ix, a->found.docids[i], &id_len);
-        const char *title = gx_index_doc_title(a->found.ix, a->found.docids[i], &title_len);
-        size_t column = (size_t)fprintf(out, "%3llu.  ", rank_of(a, i));
-        fputs(cli_paint(out, CLI_DIM), out);
-        column += (size_t)fprintf(out, "%.4f", a->found.scores[i]);
-        fprintf(out, "%s  %s", cli_paint(out, CLI_PLAIN), cli_paint(out, CLI_GREEN));
-        out_put_clean(out, id, id_len);
-        column += 2 + count_characters(id, id_len);
-        fputs(cli_paint(out, CLI_PLAIN), out);
-        if (title_len)
-            put_title(out, a->found.marks, title, title_len, column);
-        putc('\n', out);
+        put_human_line(out, a, a->found.docids[i], a->found.scores[i], (size_t)fprintf(out, "%3llu.  ", rank_of(a, i)));
         st = put_human_values(out, a->found.ix, a->found.docids[i], a->found.shown, a->found.n_shown, "      ", err);
         if (st == GX_OK)
             st = gx_answer_snippet(&a->found, a->found.docids[i], &buf, &cap, &text_len, &snippet, err);
@@ -544,6 +602,8 @@ static gx_status put_human(FILE *out, const out_answer *a, gx_error *err)
             put_snippet(out, buf, text_len, &snippet);
         if (a->found.explanations)
             out_put_explanation(out, &a->found.explanations[i], "      ");
+        if (st == GX_OK && a->found.groups)
+            st = put_human_group(out, a, i, err);
     }
     free(buf);
     for (uint32_t i = 0; i < a->found.n_facets && st == GX_OK; ++i) {
@@ -604,7 +664,7 @@ gx_status out_put_document(FILE *out, const gx_index *ix, uint64_t docid, gx_err
 
 /* ---- */
 
-void out_head(FILE *out, out_format format, const gx_index *ix, const uint32_t *shown, uint32_t n_shown)
+void out_head(FILE *out, out_format format, const gx_index *ix, const uint32_t *shown, uint32_t n_shown, bool grouped)
 {
     if (format != OUT_CSV)
         return;
@@ -614,7 +674,7 @@ void out_head(FILE *out, out_format format, const gx_index *ix, const uint32_t *
         putc(',', out);
         put_csv(out, info.name, info.name_len);
     }
-    putc('\n', out);
+    fputs(grouped ? ",group,group_matches\n" : "\n", out);
 }
 
 gx_status out_put_answer(FILE *out, out_format format, const out_answer *a, gx_error *err)

@@ -26,8 +26,9 @@ typedef struct out_answer {
     bool (*stop)(void *user); /* human: asked before each result: true ends the answer there. Or NULL */
 } out_answer;
 
-/* csv's head line, with the names of the attributes shown[n_shown]. The other formats have none. */
-void out_head(FILE *out, out_format format, const gx_index *ix, const uint32_t *shown, uint32_t n_shown);
+/* csv's head line, with the names of the attributes shown[n_shown], and columns for groups. The other formats have
+ * none. */
+void out_head(FILE *out, out_format format, const gx_index *ix, const uint32_t *shown, uint32_t n_shown, bool grouped);
 /* GX_OK, or what reading a stored text says. Write errors are left in the stream. */
 gx_status out_put_answer(FILE *out, out_format format, const out_answer *a, gx_error *err);
 

@@ -153,7 +153,7 @@ static int run(const cli_args *a)
     int code = ask_open(&k, a, a->argv[0]);
     const bool shell = code == 0 && a->argc == 1 && isatty(STDIN_FILENO) && k.format == OUT_HUMAN;
     if (code == 0 && !shell)
-        out_head(stdout, k.format, k.ix, k.shown.numbers, k.shown.n);
+        out_head(stdout, k.format, k.ix, k.shown.numbers, k.shown.n, k.page.collapse != NULL);
     if (shell) {
         code = shell_run(&k);
         none = false;
@@ -189,6 +189,9 @@ static const cli_flag flags[] = {
      "columns behind the title, in `jsonl` as the member `attributes`; may be given several times"},
     {"sort", 0, CLI_LIST, "NAME,...", NULL,
      "order results by the values of attributes, not by score: `price:desc,year`; see Order and pages"},
+    {"collapse", 0, CLI_TEXT, "NAME[:N]", NULL,
+     "print the best result of each value of the attribute `NAME` alone, such as a shop or the document that passages "
+     "are of, or the best `N` (1) of each, and how many documents with this value match; see Groups"},
     {"offset", 0, CLI_COUNT, "N", "0", "leave out the first `N` results", .max = UINT32_MAX},
     {"after", 0, CLI_TEXT, "CURSOR", NULL,
      "begin behind the last result of an earlier page, whose cursor `--cursor` has printed, or `cursor` of `jsonl`"},
@@ -313,6 +316,16 @@ static const cli_section sections[] = {
      "the last commit, in which results may have come and gone. A cursor does not name `-k`: pages may have "
      "different lengths. With `--op=and-or` the "
      "pages are those of AND where that has `k` results in all, else those of OR."},
+    {"Groups",
+     "`--collapse=shop` prints one result of each shop: the best one, by score or by `--sort`. Documents without a "
+     "value are one group together. `-k`, `--offset` and cursors count groups, and the results are exact: the best `k` "
+     "groups of all matches, however many documents of one group come first. An attribute of which a document of the "
+     "index has several values, and the type keywords, are refused.\n"
+     "\n"
+     "Behind each result stand its group's value and how many of its documents match. With `--collapse=shop:3` the best "
+     "3 (at most 1,000) follow: in `human` on lines of their own, in `csv` as rows with the same rank, in `jsonl` in "
+     "`hits` of the result's `group`, of which the first is the result itself. How many groups there are in all "
+     "`--facet=shop` tells. With `--op=and-or`, AND answers where `k` documents match it."},
     {"Phrases",
      "An index of `gpuidx build --positions` finds words that stand near each other. In the boolean syntax, and "
      "what has quotes in plain queries too:\n"
@@ -409,9 +422,11 @@ static const cli_section sections[] = {
                 "  trec    qid Q0 id rank score tag (blanks in ids become _)\n"
                 "  tsv     qid, id and rank, with tabs between (MS MARCO)\n"
                 "  jsonl   an object a query: schema, qid, query, engine, seconds,\n"
-                "          matches, cursor, moved, facets, sums, hits (rank, docid, id,\n"
-                "          score, title, snippet, attributes)\n"
-                "  csv     qid,rank,id,score,title with a head line; attributes behind\n"
+                "          matches, cursor, moved, collapse, facets, sums, hits (rank,\n"
+                "          docid, id, score, title, snippet, attributes, group (value,\n"
+                "          matches, hits))\n"
+                "  csv     qid,rank,id,score,title with a head line; attributes behind,\n"
+                "          and group,group_matches with --collapse\n"
                 "\n"
                 "In `human`, control characters become blanks, and those that turn the direction of text U+FFFD. In "
                 "`csv`, a field that a spreadsheet would take for a formula has a ' before it, and control characters "
@@ -498,7 +513,7 @@ const cli_command cmd_query = {
     .sections = sections,
     .examples = examples,
     .flags = flags,
-    .common = "top op syntax filter scorer engine facet rm3 format show sort snippets explain",
+    .common = "top op syntax filter scorer engine facet rm3 format show sort collapse snippets explain",
     .min_args = 1,
     .max_args = -1,
     .run = run,

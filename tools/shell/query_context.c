@@ -55,7 +55,28 @@ static int set_page(ask *k, const cli_args *a)
         return cli_fail(GX_ENOMEM, "no memory for a cursor");
     if (k->page.after && !*k->page.after)
         return cli_usage(a, "--after: a cursor is expected, which --cursor prints");
-    return ask_set_sort(k, cli_text(a, "sort"));
+    const int code = ask_set_sort(k, cli_text(a, "sort"));
+    return code ? code : ask_set_collapse(k, cli_text(a, "collapse"));
+}
+
+/* What the format has no place for. */
+static int check_format(const ask *k, const cli_args *a)
+{
+    const bool lines = k->format == OUT_TREC || k->format == OUT_TSV;
+    if (k->explain && k->format != OUT_HUMAN && k->format != OUT_JSONL)
+        return cli_usage(a, "--explain: the format %s has no place for it; human and jsonl do", cli_text(a, "format"));
+    if (k->shown.n && lines)
+        return cli_usage(a, "--show: the format %s has no place for values; human, jsonl and csv do",
+                         cli_text(a, "format"));
+    if (k->page.collapse && lines && strchr(k->page.collapse, ':'))
+        return cli_usage(a,
+                         "--collapse: the format %s has a place for one document of a group; leave out the number "
+                         "of them, or take human, jsonl or csv",
+                         cli_text(a, "format"));
+    if (k->facets.n && !has_counts(k))
+        return cli_usage(a, "--%s: the format %s has no place for counts; human and jsonl do",
+                         k->facets.text ? "facet" : "sums", cli_text(a, "format"));
+    return 0;
 }
 
 int ask_open(ask *k, const cli_args *a, const char *path)
@@ -95,14 +116,8 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         return cli_fail_error(&err);
     if (k->options.prior.weight != 0 && k->both.gpu)
         return cli_usage(a, "--prior: a service of both engines has none; leave out --engine=hybrid");
-    if (k->explain && k->format != OUT_HUMAN && k->format != OUT_JSONL)
-        return cli_usage(a, "--explain: the format %s has no place for it; human and jsonl do", cli_text(a, "format"));
-    if (k->shown.n && (k->format == OUT_TREC || k->format == OUT_TSV))
-        return cli_usage(a, "--show: the format %s has no place for values; human, jsonl and csv do",
-                         cli_text(a, "format"));
-    if (k->facets.n && !has_counts(k))
-        return cli_usage(a, "--%s: the format %s has no place for counts; human and jsonl do",
-                         k->facets.text ? "facet" : "sums", cli_text(a, "format"));
+    if ((code = check_format(k, a)))
+        return code;
     ask_note_large_k(k);
     return 0;
 }
@@ -119,6 +134,7 @@ void ask_note_large_k(const ask *k)
 static void forget_page_end(ask *k)
 {
     free(k->page.end.next);
+    gx_groups_free(k->page.end.groups);
     k->page.end = (gx_page_end){.size = sizeof k->page.end};
 }
 
@@ -134,6 +150,7 @@ void ask_close(ask *k)
     shown_list_free(&k->shown);
     forget_page_end(k);
     free(k->page.sort);
+    free(k->page.collapse);
     free(k->page.after);
     free(k->docids);
     free(k->scores);
@@ -225,6 +242,25 @@ int ask_set_sort(ask *k, const char *text)
         return cli_fail(GX_ENOMEM, "no memory for an order");
     free(k->page.sort);
     k->page.sort = copy;
+    return 0;
+}
+
+int ask_set_collapse(ask *k, const char *text)
+{
+    gx_error err = {0};
+    gx_page page;
+    gx_page_init(&page, sizeof page);
+    page.collapse = text;
+    page.collapse_len = text ? strlen(text) : 0;
+    if (text && !*text)
+        return cli_fail(GX_EUSAGE, "--collapse: the name of an attribute is expected");
+    if (gx_page_check(k->ix, &page, &err))
+        return cli_fail(err.status, "--%s", err.text);
+    char *copy = text ? strdup(text) : NULL;
+    if (text && !copy)
+        return cli_fail(GX_ENOMEM, "no memory for groups");
+    free(k->page.collapse);
+    k->page.collapse = copy;
     return 0;
 }
 
@@ -556,7 +592,7 @@ static gx_status search_by_service(ask *k, const gx_query *query, const gx_query
 /* Whether more is asked than the best results. What the shell keeps for .next there is not beside a prior. */
 static bool is_paged(const ask *k)
 {
-    return k->page.sort || k->page.offset || k->page.after || k->page.shown ||
+    return k->page.sort || k->page.collapse || k->page.offset || k->page.after || k->page.shown ||
            (k->page.kept && k->options.prior.weight == 0);
 }
 
@@ -571,6 +607,8 @@ static gx_status search_page(ask *k, const gx_query *query, const gx_query_optio
     gx_page_init(&page, sizeof page);
     page.sort = k->page.sort;
     page.sort_len = k->page.sort ? strlen(k->page.sort) : 0;
+    page.collapse = k->page.collapse;
+    page.collapse_len = k->page.collapse ? strlen(k->page.collapse) : 0;
     page.offset = k->page.offset;
     page.after = k->page.after;
     page.after_len = k->page.after ? strlen(k->page.after) : 0;
@@ -667,6 +705,7 @@ static int print_findings(ask *k, const findings *f, const gx_query *asked, cons
                 .cursor = k->page.shown ? k->page.end.next : NULL,
                 .cursor_len = k->page.end.next_len,
                 .moved = k->page.end.moved,
+                .groups = k->page.end.groups,
             },
         .timing = k->timing,
         .tag = k->tag,

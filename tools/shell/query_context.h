@@ -15,6 +15,7 @@
 /* Which page of each answer is shown, and in what order. */
 typedef struct ask_page {
     char *sort;      /* NULL: by score */
+    char *collapse;  /* NULL: no groups */
     uint64_t offset; /* results that are left out */
     char *after;     /* a cursor; NULL: none */
     bool shown;      /* the cursor of the next page is printed */
@@ -85,6 +86,10 @@ int ask_set_facets(ask *k, const char *text, const char *sums);
 
 /* Order results so from here on, as in "price:desc,year" (NULL: by score). The old order stays when that fails. */
 int ask_set_sort(ask *k, const char *text);
+
+/* Show one result of each value of an attribute from here on, as in "brand:3" (NULL: all results). The old groups stay
+ * when that fails. */
+int ask_set_collapse(ask *k, const char *text);
 
 /* Show the next page of the last query. */
 int ask_next(ask *k);

@@ -321,6 +321,14 @@ static void set_sort(shell *s, const char *arg)
         ask_set_sort(s->k, strcmp(arg, "off") ? arg : NULL);
 }
 
+static void set_collapse(shell *s, const char *arg)
+{
+    if (!*arg)
+        puts(s->k->page.collapse ? s->k->page.collapse : "off");
+    else
+        ask_set_collapse(s->k, strcmp(arg, "off") ? arg : NULL);
+}
+
 static void show_next(shell *s, const char *arg)
 {
     (void)arg;
@@ -409,6 +417,7 @@ static const struct command {
     {".filter", "EXPRESSION|off", "search only the documents that it selects, as in year:>=2015", set_filter},
     {".facet", "NAME[:N],...|off", "count the matches by attributes, as in category:20,year", set_facets},
     {".sort", "NAME[:desc],...|off", "order results by attributes, as in price:desc,year", set_sort},
+    {".collapse", "NAME[:N]|off", "show the best N (1) results of each value of an attribute", set_collapse},
     {".next", "", "show the next page of the last query", show_next},
     {".all", "", "list the documents that the filters leave, without a query", show_all},
     {".scorer", "NAME", "bm25, bm25:lucene, bm25:pisa, ...", set_scorer},

@@ -20,7 +20,7 @@ import numpy as np
 from . import _queries
 from ._library import (UINT32_MAX, UINT64_MAX, Interrupt, UsageError, absolute, check, encode, error, ffi, lib,
                        new_error, options, path_bytes, real, whole)
-from ._results import Facet, Results
+from ._results import Facet, Group, Results, hits_of
 from ._words import Expansion, Word, expand, suggest
 
 _OPS = {"or": lib.GX_OP_OR, "and": lib.GX_OP_AND, "and-or": lib.GX_OP_AND_OR}
@@ -266,13 +266,20 @@ class _Facets:
 class _Page:
     """Which page of each answer is asked for, and its end."""
 
-    def __init__(self, sort: Union[str, Sequence[str], None], offset: int, after: Optional[str]) -> None:
+    def __init__(self, sort: Union[str, Sequence[str], None], offset: int, after: Optional[str],
+                 collapse: Optional[str]) -> None:
         self._sort = encode(sort if isinstance(sort, str) else ",".join(sort or ()), "sort")
         self._after = encode(after or "", "after")
         self._page = options("gx_page")
         self._page.sort, self._page.sort_len = ffi.from_buffer(self._sort), len(self._sort)
         self._page.after, self._page.after_len = ffi.from_buffer(self._after), len(self._after)
         self._page.offset = whole(offset, "offset", 0)
+        self._collapse = encode(collapse or "", "collapse")
+        self._page.collapse, self._page.collapse_len = ffi.from_buffer(self._collapse), len(self._collapse)
+        if collapse is not None and not collapse:
+            raise UsageError("collapse: the name of an attribute is expected")
+        self.collapses = collapse is not None
+        self.groups: Dict[int, List[Tuple[Any, int, Any, Any]]] = {}
         self.cursors: Dict[int, str] = {}
         self.first, self.moved = 0, False
 
@@ -287,6 +294,36 @@ class _Page:
                 self.cursors[first + i] = bytes(ffi.buffer(ends[i].next, ends[i].next_len)).decode()
                 lib.free(ends[i].next)
             self.first, self.moved = int(ends[i].first), bool(ends[i].moved)
+            if ends[i].groups != ffi.NULL:
+                try:
+                    self.groups[first + i] = self._groups(ends[i].groups)
+                finally:
+                    lib.gx_groups_free(ends[i].groups)
+
+    @staticmethod
+    def _groups(groups: Any) -> List[Tuple[Any, int, Any, Any]]:
+        """Of each group its value, the number of its matches, docids and scores."""
+        found = []
+        text = ffi.new("gx_text *")
+        try:
+            for g in (groups.groups[i] for i in range(groups.n)):
+                text.len = 0
+                if g.missing:
+                    lib.gx_text_add_string(text, b"null")
+                else:
+                    lib.gx_text_add_json_value(text, groups.type, ffi.addressof(g.value))
+                if text.failed:
+                    raise MemoryError
+                found.append((json.loads(ffi.buffer(text.bytes, text.len)[:]), int(g.n_matches),
+                              np.frombuffer(ffi.buffer(g.docids, 8 * g.n), np.uint64).copy(),
+                              np.frombuffer(ffi.buffer(g.scores, 8 * g.n), np.float64).astype(np.float32)))
+        finally:
+            lib.free(text.bytes)
+        return found
+
+    def groups_of(self, index: "Index", n: int) -> List[List[Group]]:
+        return [[Group(value, matches, hits_of(index, docids, scores)) for value, matches, docids, scores in
+                 self.groups.get(i, ())] for i in range(n)]
 
 
 class Mask:
@@ -725,7 +762,8 @@ class Index:
                max_expansions: int = 50, fuzzy_prefix: int = 0,
                facets: Union[str, Sequence[str], None] = None,
                sums: Union[str, Sequence[str], None] = None, sort: Union[str, Sequence[str], None] = None,
-               offset: int = 0, after: Optional[str] = None, cursor: bool = False, quotes: str = "phrase") -> Results:
+               offset: int = 0, after: Optional[str] = None, cursor: bool = False, quotes: str = "phrase",
+               collapse: Optional[str] = None) -> Results:
         """Find the k best documents of one query or of many.
 
         queries     one query: a string, or {term: weight}; None, or a string without words: all documents that mask
@@ -769,10 +807,14 @@ class Index:
                     name stand :asc (the default) or :desc, :missing-last (the default) or :missing-first. Of several
                     values of a document the least counts, with :desc the greatest. Equal hits come by falling score,
                     then by docid
+        collapse    only the best hit of each value of an attribute, such as "shop" or the document that passages are
+                    of; "shop:3" also gives the best 3 of each in Results.groups, which tells how many match. Documents
+                    without a value are one group. k, offset and after count groups. Attributes of several values a
+                    document are refused
         offset      leave out so many hits: the next page of k hits has offset=k
         after       the cursor of an earlier page of the same query, filter, order and scorer (Results.cursor): the hits
                     behind it. It names the commit of a collection; Results.moved tells that the index has another one
-        cursor      also make Results.cursor, which sort, offset and after do, too
+        cursor      also make Results.cursor, which sort, collapse, offset and after do, too
 
         max_expansions  of syntax="boolean": a word such as neutrin*, n?utrino, neutrino~1 or /neutrin[os]/ stands for
                     at most so many words of the index, those of greatest df (Index.expand)
@@ -788,7 +830,8 @@ class Index:
                max_expansions, fuzzy_prefix)
         kind = engine if engine is not None else (mask.engine if mask is not None else self._default)
         plain = type(queries) is str and queries[:1] > " " and syntax == "text"
-        page = _Page(sort, offset, after) if sort or offset or after or cursor else None
+        page = (_Page(sort, offset, after, collapse)
+                if sort or offset or after or cursor or collapse is not None else None)
         counts = facets is not None or sums is not None
         if plain and filter is None and mask is None and not counts and page is None:
             session = self._session(kind)
@@ -915,6 +958,9 @@ class Index:
             cursors = [page.cursors.get(i) for i in range(n)]
             found.cursor = cursors[0] if single else cursors
             found.first, found.moved = page.first, page.moved
+            if page.collapses:
+                groups = page.groups_of(self, n)
+                found.groups = groups[0] if single else groups
         return found
 
     def _threads(self, n: int) -> concurrent.futures.ThreadPoolExecutor:

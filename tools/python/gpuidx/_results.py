@@ -40,6 +40,12 @@ def _hit(index: "Index", docno: str, score: float, docid: int, rank: int) -> Hit
     return hit
 
 
+def hits_of(index: "Index", docids: Any, scores: Any) -> List[Hit]:
+    """Documents as hits, with ranks from 1."""
+    rows = zip(index.docnos(docids), scores.tolist(), docids.tolist())
+    return [_hit(index, n, s, d, r) for r, (n, s, d) in enumerate(rows, 1)]
+
+
 class Facet(Dict[Any, int]):
     """The documents that match a query, counted by an attribute: {value: count}, in the order asked for.
 
@@ -63,6 +69,19 @@ class Facet(Dict[Any, int]):
         self.inner: Dict[Any, "Facet"] = {}
 
 
+class Group(NamedTuple):
+    """The documents that match and have one value of the attribute that search(collapse=...) names.
+
+    value    a str, int, float or bool, of dates a str; None: the documents without a value
+    matches  how many documents match
+    hits     the best of them, as many as were asked for; their ranks count in the group
+    """
+
+    value: Any
+    matches: int
+    hits: List[Hit]
+
+
 class Results:
     """The answers to one query or to n.
 
@@ -77,15 +96,16 @@ class Results:
              are str, as a filter writes them; what there is not, such as the average of nothing, is None
     cursor   [n], for search(after=...): goes on behind the last hit; None where there is none, and unless a page was
              asked for
+    groups   [n] lists of a Group for each hit; None unless collapse was asked for
     first    hits before the first one: ranks begin behind them
     moved    the cursor that was given is of another commit of the collection
 
     Of one query alone (`single`) docids and scores are [hits], counts and matches numbers, facets and sums a dict,
-    cursor a str. Iterating gives the hits of one query, or for each query a list of its hits.
+    cursor a str, groups a list. Iterating gives the hits of one query, or for each query a list of its hits.
     """
 
     __slots__ = ("index", "docids", "scores", "counts", "matches", "qids", "single", "facets", "sums", "cursor",
-                 "first", "moved")
+                 "groups", "first", "moved")
 
     def __init__(self, index: "Index", docids: Any, scores: Any, counts: Any, matches: Any, qids: Optional[List[str]],
                  single: bool, facets: Any = None, sums: Any = None) -> None:
@@ -99,6 +119,7 @@ class Results:
         self.facets = facets
         self.sums = sums
         self.cursor: Union[None, str, List[Optional[str]]] = None
+        self.groups: Any = None
         self.first = 0
         self.moved = False
 

@@ -231,7 +231,8 @@ class ToksIndexer(_Indexer):  # type: ignore[misc]
 
 class Retriever(_Transformer):  # type: ignore[misc]
     """The best documents of each query: columns qid and query (or query_toks, {term: weight}) in; docid, docno, rank
-    (from 0) and score out. model: the impacts that are searched, and their bits; None: the index itself."""
+    (from 0) and score out; with collapse="shop", as Index.search has it, also group (the value) and group_matches.
+    model: the impacts that are searched, and their bits; None: the index itself."""
 
     def __init__(self, index: GpuidxIndex, num_results: int, arguments: Dict[str, Any],
                  model: Optional[Tuple[str, int]] = None) -> None:
@@ -258,8 +259,14 @@ class Retriever(_Transformer):  # type: ignore[misc]
             found = core.search(queries, self.num_results, threads=self.index.threads, **self.arguments)
             of_query, docids, scores, rank = found.flat()
             docnos = core.docnos(docids)
-        kept = rows.drop(columns=[c for c in ("docid", "docno", "rank", "score") if c in rows.columns])
+        grouped = "collapse" in self.arguments
+        columns = ["docid", "docno", "rank", "score"] + (["group", "group_matches"] if grouped else [])
+        kept = rows.drop(columns=[c for c in columns if c in rows.columns])
         out = kept.iloc[of_query].reset_index(drop=True)
+        if grouped:
+            groups = [g for of_one in found.groups for g in of_one] if len(queries) else []
+            out = out.assign(group=pd.Series([g.value for g in groups], dtype=object),
+                             group_matches=np.array([g.matches for g in groups], np.int64))
         return out.assign(docid=np.asarray(docids, np.int64), docno=pd.Series(docnos, dtype=object),
                           rank=np.asarray(rank, np.int64) - (1 if len(queries) else 0),
                           score=np.asarray(scores, np.float64))

@@ -916,6 +916,36 @@ def test_hits_come_in_an_order_by_attributes_page_by_page(tmp_path):
             ix.search("other", offset=-1)
 
 
+def test_hits_are_one_of_each_value(tmp_path):
+    docs = [{"id": "d%d" % i, "text": "word" + " other" * (i % 3), "price": i * 7 % 10, "shop": "xyz"[i * i % 3],
+             "open": i % 2 == 0, "rate": (i % 4) / 2, "day": "2020-01-0%d" % (1 + i % 3)} for i in range(40)]
+    del docs[5]["shop"], docs[9]["shop"]
+    types = {"price": "int", "shop": "keyword", "open": "bool", "rate": "float", "day": "date", "tags": "keywords"}
+    docs[3]["tags"] = ["a", "b"]
+    with gpuidx.build(tmp_path / "x.gx", docs, attributes=types) as ix:
+        by_id = {d["id"]: d for d in docs}
+        for name, most in (("shop", 3), ("price", 1), ("open", 50), ("rate", 2), ("day", 2)):
+            for query, sort in (("other", None), ("other", "price:desc,rate"), (None, "price")):
+                groups = {}
+                for h in ix.search(query, 40, sort=sort, cursor=True):
+                    groups.setdefault(by_id[h.docno].get(name), []).append((h.docno, h.score))
+                found = ix.search(query, 2, sort=sort, collapse="%s:%d" % (name, most), count=True)
+                assert found.matches == sum(map(len, groups.values()))
+                want = list(groups.items())
+                assert [(h.docno, h.score) for h in found] == [v[0] for _, v in want[:2]]
+                assert [(g.value, g.matches, [(h.docno, h.score) for h in g.hits]) for g in found.groups] == [
+                    (value, len(v), v[:most]) for value, v in want[:2]]
+                more = ix.search(query, 50, sort=sort, collapse="%s:%d" % (name, most), after=found.cursor)
+                assert [g.value for g in more.groups] == [value for value, _ in want[2:]]
+                assert [h.rank for h in more] == list(range(3, 1 + len(want)))
+        many = ix.search(["other", "nothing"], 2, collapse="shop", threads=2, batch=1)
+        assert [len(g) for g in many.groups] == [2, 0] and many.groups[0][0].hits[0].attributes["price"] >= 0
+        assert ix.search("other", 2, cursor=True).groups is None
+        for bad, why in (("tags", "several values"), ("shp", "shop"), ("shop:0", "1 to 1000"), ("", "is expected")):
+            with pytest.raises(gpuidx.UsageError, match=why):
+                ix.search("other", 5, collapse=bad)
+
+
 def test_a_document_has_several_values_of_any_type_but_keyword(tmp_path):
     import datetime
 

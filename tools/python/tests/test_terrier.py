@@ -322,3 +322,16 @@ TestQL = _testing.transformer_test_class(lambda: GpuidxIndex("unused").ql(mu=200
 TestPL2 = _testing.transformer_test_class(lambda: GpuidxIndex("unused").pl2())
 TestQuantized = _testing.transformer_test_class(lambda: GpuidxIndex("unused").quantized())
 TestScorer = _testing.transformer_test_class(lambda: GpuidxIndex("unused").text_scorer())
+
+
+def test_results_collapse_to_one_of_each_value(tmp_path):
+    path = str(tmp_path / "x.gx")
+    with gpuidx.build(path, [{"id": "d%d" % i, "text": "word" + " other" * i, "page": "p%d" % (i // 2)}
+                             for i in range(6)], attributes={"page": "keyword"}):
+        pass
+    out = GpuidxIndex(path).bm25(collapse="page", num_results=2)(pandas.DataFrame([["1", "other"], ["2", "nowhere"]],
+                                                                              columns=["qid", "query"]))
+    assert out["docno"].tolist() == ["d5", "d3"] and out["group"].tolist() == ["p2", "p1"]
+    assert out["group_matches"].tolist() == [2, 2] and out["rank"].tolist() == [0, 1]
+    assert (GpuidxIndex(path).bm25(num_results=2, collapse="page") % 1)(
+        pandas.DataFrame([["1", "other"]], columns=["qid", "query"]))["group"].tolist() == ["p2"]
