@@ -27,7 +27,11 @@ BODIES = {
          'filter': 'year:>2003 AND NOT kind:odd', 'facets': ['kind'], 'snippets': {'marks': True}, 'explain': True,
          'fields': ['text'], 'timeout_ms': 1000},
         {'queries': ['terms', {'query': 'index', 'qid': '7'}], 'syntax': 'boolean'},
-        {'vector': {'terms': 1.5, 'index': 0.25}, 'rm3': 'off'}],
+        {'vector': {'terms': 1.5, 'index': 0.25}, 'rm3': 'off'},
+        {'query': 'terms', 'k': 2, 'cursor': True, 'sort': 'year:desc,kind', 'attributes': ['year'], 'sums': 'year'},
+        {'query': 'terms', 'after': 'CURSOR', 'collapse': 'kind:2', 'attributes': 'all', 'quotes': 'words'},
+        {'query': 'terms', 'prior': 'year:w=0.5,form=log', 'facets': ['kind/year', 'year:bins=3:exclude-own']},
+        {'query': 'terms', 'collapse': 'kind:3', 'sort': 'year', 'explain': True}],
     '/v1/{index}/count': [{'query': 'terms', 'filter': 'year:2003'}],
     '/v1/{index}/doc/{id}': [{'title': 'T', 'text': 'new text', 'year': 3, 'kind': 'odd'}],
     '/v1/{index}/docs': [{'operations': [{'put': {'id': 'f1', 'text': 'x'}}, {'delete': 'f1'},
@@ -52,7 +56,16 @@ BODIES = {
          'from': 0, 'size': 5, '_source': ['title', 'year'], 'highlight': {'fields': {'text': {}}},
          'aggs': {'a': {'terms': {'field': 'kind', 'size': 3}}}},
         {'query': {'query_string': {'query': '+terms -more kind:odd'}}}, {'query': {'ids': {'values': ['d01', 'x']}}},
-        {'query': {'multi_match': {'query': 'terms', 'fields': ['text']}}}],
+        {'query': {'multi_match': {'query': 'terms', 'fields': ['text']}}},
+        {'query': {'match': {'text': 'terms'}}, 'sort': [{'year': 'desc'}], 'search_after': [1, 'CURSOR'],
+         'collapse': {'field': 'kind', 'inner_hits': {'name': 'n', 'size': 2}}, 'explain': True, 'version': True,
+         'fields': ['year', {'field': 'kind'}], 'post_filter': {'term': {'kind': 'odd'}}},
+        {'query': {'match_all': {}}, 'sort': ['_doc'], 'size': 2, 'aggs': {
+            'r': {'range': {'field': 'year', 'ranges': [{'to': 2003}, {'from': 2003, 'key': 'k'}], 'keyed': True},
+                  'aggs': {'m': {'stats': {'field': 'year'}}, 't': {'terms': {'field': 'kind'}}}},
+            'f': {'filters': {'filters': {'a': {'term': {'kind': 'odd'}}, 'b': {'match_all': {}}}}},
+            'h': {'histogram': {'field': 'year', 'interval': 3}, 'aggs': {'p': {'percentiles': {'field': 'year'}},
+                                                                         'c': {'cardinality': {'field': 'kind'}}}}}}],
     '/{index}/_count': [{'query': {'match_all': {}}}],
     '/{index}/_mget': [{'docs': [{'_id': 'd01', '_source': False}]}, {'ids': ['d02', 'x']}],
     '/{index}/_doc/{id}': [{'text': 'by id', 'year': 4}], '/{index}/_create/{id}': [{'text': 'once'}],
@@ -67,6 +80,9 @@ ODD = [None, True, False, 0, -1, 1, 2**31, 2**63 - 1, 1e308, -0.5, '', ' ', 'x',
        '\x01']
 ARGUMENTS = ['refresh', 'format', 'tag', 'query', 'hits', 'parse', 'q', 'size', 'from', '_source', 'pretty', 'timeout',
              'op_type', 'filter', 'v', 'h', 'x', 'default_operator', 'track_total_hits']
+
+
+CURSOR = ['x']
 
 
 def change(value, depth=0):
@@ -114,6 +130,15 @@ def change_bytes(b):
     return bytes(b)
 
 
+def with_cursor(value):
+    """The value, in which a cursor that the server has given stands for CURSOR."""
+    if isinstance(value, dict):
+        return {k: with_cursor(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [with_cursor(v) for v in value]
+    return CURSOR[0] if value == 'CURSOR' else value
+
+
 def body_of(path):
     value = R.choice(BODIES.get(path) or BODIES.get(path.replace('/_', '/{index}/_', 1))
                      or BODIES.get(path.replace('/{index}', '')) or [None])
@@ -121,6 +146,7 @@ def body_of(path):
         return None
     for _ in range(R.choice([0, 1, 1, 2, 4])):
         value = change(value)
+    value = with_cursor(value)
     lines = isinstance(value, list) and path.endswith(('_bulk', '_msearch'))
     b = (''.join(json.dumps(v) + '\n' for v in value) if lines else json.dumps(value)).encode('utf-8', 'replace')
     return change_bytes(b) if R.random() < 0.3 else b
@@ -147,6 +173,7 @@ def main():
     types = ['application/json'] * 6 + ['application/x-ndjson'] * 3 + ['text/plain', '',
                                                                        'application/vnd.elasticsearch+json']
     before = s.post('/v1/f/search', {'query': 'terms'}).json['hits']
+    CURSOR[0] = s.post('/v1/c/search', {'query': 'terms', 'k': 2, 'cursor': True}).json['cursor']
     counts, n, bad, end = {}, 0, 0, time.monotonic() + SECONDS
     c = s.connect()
     while time.monotonic() < end and bad < 5 and s.process.poll() is None:

@@ -289,6 +289,16 @@ static void on_connection(void *cls, struct MHD_Connection *c, void **context, e
     *context = NULL;
 }
 
+/* Make its thread close the connection. An answer that nobody reads is dropped with it: else the kernel would keep it,
+ * and the client would not hear of the end, which comes behind it. */
+static void close_peer(int fd, activity doing)
+{
+    const struct linger drop = {.l_onoff = 1};
+    if (doing == SENDING)
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &drop, sizeof drop);
+    shutdown(fd, SHUT_RDWR);
+}
+
 void http_tick(http *h)
 {
     const limits *l = &h->sv->limits;
@@ -302,7 +312,7 @@ void http_tick(http *h)
         const double since = atomic_load_explicit(&p->since, memory_order_relaxed);
         const double most = doing == WORKING ? INFINITY : doing == IDLE ? l->idle : l->slow;
         if (now - since > most && p->fd >= 0)
-            shutdown(p->fd, SHUT_RDWR);
+            close_peer(p->fd, doing);
     }
     pthread_mutex_unlock(&h->lock);
 }
