@@ -15,7 +15,7 @@ import threading
 import time
 import unittest
 
-from serving import Server, build, main
+from serving import DOCUMENTS, Server, build, main
 
 CLIENTS = int(sys.argv.pop(1)) if len(sys.argv) > 1 and sys.argv[1].isdigit() else 0
 SECONDS = float(sys.argv.pop(1)) if CLIENTS and len(sys.argv) > 1 else 6
@@ -45,7 +45,7 @@ class Slow:
             self.socket.sendall(HEAD % 100000)
             self.rest = b'{"query": "' + b'x' * 90000
         elif kind == 'reader':
-            body = b'{"queries": [%s], "fields": ["text"]}' % b','.join([b'"terms index documents"'] * 8000)
+            body = b'{"query": "large", "fields": ["text"]}'
             self.socket.sendall(HEAD % len(body) + body)
         self.socket.setblocking(False)
 
@@ -91,14 +91,14 @@ class Tests(unittest.TestCase):
         n = CLIENTS or 120
         flags = ['--engine=cpu', '--threads=2', '--slow-timeout=%d' % SLOW, '--idle-timeout=5', '--max-wait=60000',
                  '--timeout=60000']
-        with Server('docs=' + build(), *flags) as s:
+        large = [{'id': 'l%d' % i, 'title': '', 'text': 'large ' * 200000, 'year': 1, 'kind': 'x', 'tenant': 'c'}
+                 for i in range(8)]  # an answer with all of them is more than the kernel takes
+        with Server('docs=' + build('slow', DOCUMENTS + large), *flags) as s:
             before, beside, faults = [], [], []
             end = time.monotonic() + (SECONDS if CLIENTS else 0.5)
             self.ask(s, lambda: time.monotonic() < end, before, faults)
-            kinds = ['header', 'body', 'reader' if CLIENTS == 0 else 'header', 'silent']
-            clients = [Slow(s.port, kinds[i % 4]) for i in range(n)]
-            if CLIENTS:
-                clients += [Slow(s.port, 'reader') for _ in range(20)]
+            clients = [Slow(s.port, ['header', 'body', 'silent'][i % 3]) for i in range(n)]
+            clients += [Slow(s.port, 'reader') for _ in range(20 if CLIENTS else 4)]
             going = [True]
             other = threading.Thread(target=self.ask, args=(s, lambda: going[0], beside, faults))
             other.start()
