@@ -178,10 +178,24 @@ bool gx_utf8_turns(const char *c, size_t n)
            ((s[1] == 0x80 && s[2] >= 0xaa && s[2] <= 0xae) || (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9));
 }
 
+/* Whether one of eight bytes is below ' ', above 0x7e, a quote or a backslash. It may say so of others, too. */
+static bool may_need_escape(uint64_t w)
+{
+    const uint64_t ones = UINT64_MAX / 255, tops = ones << 7;
+    const uint64_t quote = w ^ ones * '"', slash = w ^ ones * '\\', del = w ^ ones * 0x7f;
+    return (w | (((w - ones * ' ') & ~w) | ((quote - ones) & ~quote) | ((slash - ones) & ~slash) |
+                 ((del - ones) & ~del))) & tops;
+}
+
 /* The number of leading bytes of text[0, len) that stand in a JSON string as they are: printable ASCII but " and \. */
 static size_t plain_length(const char *text, size_t len)
 {
     size_t i = 0;
+    for (uint64_t w; i + sizeof w <= len; i += sizeof w) {
+        memcpy(&w, text + i, sizeof w);
+        if (may_need_escape(w))
+            break;
+    }
     while (i < len && text[i] >= ' ' && text[i] < 0x7f && text[i] != '"' && text[i] != '\\')
         ++i;
     return i;

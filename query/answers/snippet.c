@@ -1,6 +1,7 @@
 #include "engine/api/gpuidx_advanced.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,6 @@ typedef struct match {
 struct gx_highlighter {
     const gx_index *ix;
     uint32_t n_terms, n_unknown;
-    query_term terms[GX_MAX_TERMS];
     bool taking_phrases; /* while the query is read */
     bool no_memory;      /* a term of the query was lost */
     gx_boolean *boolean; /* the query, for its phrases and the words that its patterns stand for; or NULL */
@@ -43,8 +43,10 @@ struct gx_highlighter {
     size_t at, word; /* words begun before `at` */
     bool in_word;
     uint32_t n_matches;
-    match matches[MAX_MATCHES];
-    uint32_t seen[GX_MAX_TERMS]; /* stamp of the last window that counted the term */
+    /* Not set to zero when it is opened, which would take longer than many a search: */
+    query_term terms[GX_MAX_TERMS]; /* [n_terms] */
+    match matches[MAX_MATCHES];     /* [n_matches] */
+    uint32_t seen[GX_MAX_TERMS];    /* stamp of the last window that counted the term */
 };
 
 static uint32_t find_term(const gx_highlighter *h, const char *term, size_t len)
@@ -141,9 +143,10 @@ gx_status gx_highlighter_open_options(gx_highlighter **out, const gx_index *ix, 
     if (st != GX_OK)
         return st;
     opt.op = GX_OP_OR;
-    gx_highlighter *h = calloc(1, sizeof *h);
+    gx_highlighter *h = malloc(sizeof *h);
     if (!h)
         return gx_fail(err, GX_ENOMEM, "no memory to show snippets");
+    memset(h, 0, offsetof(gx_highlighter, terms));
     h->ix = ix;
     st = take_query(h, &q, &opt, err);
     if (st == GX_OK && h->no_memory)

@@ -176,7 +176,7 @@ struct route {
     void (*parse)(exchange *x);
     /* Reply from the answers of the searches. NULL: parse replies, or sets x->job. */
     void (*answer)(exchange *x);
-    bool slow;           /* answer reads texts: a worker calls it */
+    bool slow;           /* answer reads texts: a worker calls it, unless the exchange is quick */
     bool item_by_item;   /* answer tells of searches that failed; else the first such one makes the fault */
     const char *accept;  /* a media type that the client's Accept must name, else another route serves it; or NULL */
     const char *summary; /* for /openapi.json */
@@ -197,6 +197,7 @@ struct exchange {
     fault fault;
     const identity *who;
     snapshot *at;
+    bool quick; /* parse has found that the answer reads no texts, and is short: no worker is needed */
     plan *plans; /* [n_plans], of max_plans */
     size_t n_plans, max_plans;
     search *searches;
@@ -253,6 +254,9 @@ bool plan_is_paged(const plan *p);
  * where it is until the next one is added. */
 plan *exchange_add_plan(exchange *x);
 search *exchange_add_search(exchange *x, size_t plan_number);
+
+/* Whether its plans show neither texts nor explanations, and few results. */
+bool exchange_is_quick(const exchange *x);
 
 /* Parse the body; false: the fault is set. */
 bool exchange_read_json(exchange *x, reader *r);

@@ -195,6 +195,18 @@ search *exchange_add_search(exchange *x, size_t plan_number)
     return s;
 }
 
+bool exchange_is_quick(const exchange *x)
+{
+    enum { FEW = 1000 };
+    uint64_t results = 0;
+    for (size_t i = 0; i < x->n_plans; ++i)
+        if (x->plans[i].snippets || x->plans[i].texts || x->plans[i].explain)
+            return false;
+    for (size_t i = 0; i < x->n_searches; ++i)
+        results += x->plans[x->searches[i].plan_number].wanted;
+    return results <= FEW;
+}
+
 bool exchange_check_arguments(exchange *x, const char *const *names)
 {
     const char *other = x->connection ? http_other_argument(x, names) : NULL;

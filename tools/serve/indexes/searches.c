@@ -147,7 +147,7 @@ static void answer(exchange *x)
 /* All searches have their answers. */
 static void finish(exchange *x)
 {
-    if (x->fault.status || x->in_worker || !x->route->slow) {
+    if (x->fault.status || x->in_worker || !x->route->slow || x->quick) {
         answer(x);
     } else if (!workers_add(x->sv->workers, x)) {
         fault_set(&x->fault, 429, "as many requests wait as may; try again later");

@@ -631,6 +631,7 @@ void native_search(exchange *x)
         x->extra = "many";
     }
     reader_close(&r);
+    x->quick = exchange_is_quick(x);
     for (size_t i = 0; run && i < x->n_searches; ++i)
         x->searches[i].all = false; /* a topic without words has no lines in a run */
 }
@@ -686,6 +687,7 @@ static gx_status put_answer(exchange *x, const search *s, gx_error *err)
         .cursor = s->cursor,
         .cursor_len = s->cursor_len,
         .moved = s->moved,
+        .groups = s->groups,
         .marked = p->marked,
         .texts = p->texts,
     };

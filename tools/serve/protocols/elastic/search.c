@@ -600,6 +600,13 @@ static void set_text(const item *it, plan *p, search *s)
     }
 }
 
+/* Whether a hit shows what is read from its stored text. */
+static bool shows_texts(const exchange *x, const item *it)
+{
+    const source_options *o = &it->source;
+    return (x->at->stats.texts && !o->none && (!o->chosen || o->text)) || it->highlight.text || it->highlight.title;
+}
+
 static size_t n_sort_values(const item *it)
 {
     return it->n_keys + it->by_score + it->by_docid;
@@ -641,6 +648,8 @@ static bool begin_item(reader *r, exchange *x, item *it)
     p->cursor = it->size && (it->n_keys || it->by_docid);
     p->offset = (uint32_t)it->from;
     p->count = it->total;
+    p->texts = shows_texts(x, it);
+    p->explain = it->explain;
     if (!open_filter(r, x, it, p) || !aggs_set_facets(x, it->aggs.all, it->aggs.n, p) ||
         !native_settle(x, p, it->size))
         return false;
@@ -734,6 +743,7 @@ static void parse_one(exchange *x, const member *rows, size_t n)
     item *it = e ? add_item(e) : NULL;
     if (it && read_body(x, &r, rows, n, it) && read_arguments(x, it))
         begin_item(&r, x, it);
+    x->quick = exchange_is_quick(x);
     reader_close(&r);
 }
 
@@ -870,6 +880,7 @@ void elastic_msearch(exchange *x)
         if (!read_header(e, header, len, number) || !read_item(e, body, body_len, number + 1))
             return;
     }
+    x->quick = exchange_is_quick(x);
     if (e->n == 0)
         fault_set(&x->fault, 400, "there is no search in the body");
     else if (x->n_searches == 0 && !x->fault.status)
