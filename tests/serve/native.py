@@ -55,6 +55,10 @@ class Native(unittest.TestCase):
             (['--prior=year:w=0.3,form=log'], {'prior': 'year:w=0.3,form=log'}),
             (['--prior=year:w=2,form=sat,half=2004', '--explain'],
              {'prior': 'year:w=2,form=sat,half=2004', 'explain': True}),
+            (['--collapse=kind'], {'collapse': 'kind', 'snippets': True}),
+            (['--collapse=tenant:2'], {'collapse': 'tenant:2', 'snippets': True}),
+            (['--collapse=kind:3', '--sort=year:desc', '--offset=1', '--show=all'],
+             {'collapse': 'kind:3', 'sort': 'year:desc', 'offset': 1, 'attributes': 'all', 'snippets': True}),
             (['--offset=2', '--sort=kind'], {'offset': 2, 'sort': 'kind'}), (['--quotes=words'], {'quotes': 'words'}),
             ([], {'snippets': True}), (['--syntax=boolean'], {'syntax': 'boolean'}), (['--prune=off'],
             {'prune': False}),
@@ -73,7 +77,8 @@ class Native(unittest.TestCase):
         self.assertEqual(self.search({'query': 'terms', 'k': 0})['hits'], [])
 
     def test_cursors_go_through_the_whole_list(self):
-        for more in [{}, {'sort': 'kind,year:desc'}, {'filter': 'year:>2002'}, {'op': 'and'},
+        for more in [{}, {'sort': 'kind,year:desc'}, {'collapse': 'year'}, {'collapse': 'kind', 'sort': 'year'},
+                     {'filter': 'year:>2002'}, {'op': 'and'},
                      {'sort': 'year:desc', 'filter': 'kind:odd', 'attributes': 'all'}]:
             for text in ['terms index all', '', 'zebra']:
                 with self.subTest(more=more, text=text):
@@ -103,6 +108,9 @@ class Native(unittest.TestCase):
                             ({'query': 'x', 'attributes': ['year', 'yeer']}, 'attributes[1]'),
                             ({'query': 'x', 'attributes': ['year', 'year']}, 'attributes[1]'),
                             ({'query': 'x', 'attributes': 'year'}, 'attributes'),
+                            ({'query': 'x', 'collapse': 'nope'}, 'collapse'),
+                            ({'query': 'x', 'collapse': ''}, 'collapse'),
+                            ({'query': 'x', 'collapse': 'kind:0'}, 'collapse'),
                             ({'query': 'terms', 'cursor': 1}, 'cursor'),
                             ({'queries': ['terms'], 'after': first['cursor']}, 'after')]:
             self.assertEqual(self.search(body, 400)['error']['member'], place, body)

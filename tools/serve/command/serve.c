@@ -277,13 +277,13 @@ static const cli_section sections[] = {
     {"Protocols",
      "`GET /openapi.json` lists all routes; a browser finds a page for people at `/`. `POST /v1/NAME/search` takes "
      "a JSON object with `query` (or `queries`, or `vector`), `k`, `offset`, `op`, `syntax`, `scorer`, `k1`, `b`, "
-     "`prior`, `filter`, `facets`, `sums`, `sort`, `cursor` and `after`, `snippets`, `attributes`, `explain`, "
-     "`rm3`, `count`, `fields` and `timeout_ms`, named as the flags of `gpuidx query`, and answers as `gpuidx "
-     "query --format=jsonl` does. With the media type `application/x-ndjson` each line is a search, and so is each "
-     "line of the answer. With `?format=trec` the answer is lines of a TREC run, whose last column is `tag`. `GET "
-     "/v1/NAME/search?query=...&hits=10` and `/v1/NAME/doc/ID` are those of Anserini's server; `POST /retrieve` is "
-     "Search-R1's. `POST /mcp` and `/mcp/NAME` speak the Model Context Protocol, whose tools `search` and `fetch` "
-     "answer in at most `--max-chars` characters.\n"
+     "`prior`, `filter`, `facets`, `sums`, `sort`, `collapse`, `cursor` and `after`, `snippets`, `attributes`, "
+     "`explain`, `rm3`, `count`, `fields` and `timeout_ms`, named as the flags of `gpuidx query`, and answers as "
+     "`gpuidx query --format=jsonl` does. With the media type `application/x-ndjson` each line is a search, and so "
+     "is each line of the answer. With `?format=trec` the answer is lines of a TREC run, whose last column is "
+     "`tag`. `GET /v1/NAME/search?query=...&hits=10` and `/v1/NAME/doc/ID` are those of Anserini's server; `POST "
+     "/retrieve` is Search-R1's. `POST /mcp` and `/mcp/NAME` speak the Model Context Protocol, whose tools "
+     "`search` and `fetch` answer in at most `--max-chars` characters.\n"
      "\n"
      "A malformed request is answered by status 400 with the line, the column and the member that is wrong."},
     {"Writing",
