@@ -74,9 +74,10 @@ static int write_buffer(const gx_section_writer *s)
     if (s->map)
         memcpy(s->map + (s->written - s->map_at), s->buffer, s->n_buffer);
     const int e = s->map ? 0 : gx_pwrite_all(s->fd, s->buffer, s->n_buffer, s->written);
-    /* The disk begins with this piece now, so that little is left for the sync at the end. Whether
-     * it does so is of no concern. */
-    (void)sync_file_range(s->fd, (off_t)s->written, (off_t)s->n_buffer, SYNC_FILE_RANGE_WRITE);
+    /* The disk begins with this piece now, so that little is left for the sync at the end. Whether it does so is of no
+     * concern. Of a small file, whose sections share pages, it would write the same pages again and again. */
+    if (s->n_buffer == BUFFER_BYTES)
+        (void)sync_file_range(s->fd, (off_t)s->written, (off_t)s->n_buffer, SYNC_FILE_RANGE_WRITE);
     return e;
 }
 
