@@ -145,8 +145,8 @@ print(a["cursor"])' <<<"$output" >cursor
 
 @test "groups that cannot be are refused" {
     write_shops
-    for bad in "tags|several values" "shp|did you mean shop" "shop:0|1 to 1000" "shop:1001|1 to 1000" "shop:x|1 to 1000" \
-        "shop:|1 to 1000" "shop:2:3|1 to 1000" "|is expected" ":2|is expected"; do
+    for bad in "tags|several values" "shp|did you mean shop" "shop:0|1 to 1000" "shop:1001|1 to 1000" \
+        "shop:x|1 to 1000" "shop:|1 to 1000" "shop:2:3|1 to 1000" "|is expected" ":2|is expected"; do
         ask query -q --engine=cpu shops.gx red --collapse="${bad%|*}"
         exits 2
         complains "--collapse: "
