@@ -12,6 +12,7 @@
 #include "query/filter/filter_collect.h"
 #include "query/filter/filter_tree.h"
 #include "query/order/collapse.h"
+#include "query/order/members.h"
 
 #define FIRST_FACTOR 2u     /* of n heads that are wanted, and */
 #define FIRST_MORE 8u       /* so many more, documents are found first */
@@ -262,19 +263,24 @@ static uint64_t count_documents(const gx_filter *values)
 }
 
 /* By one search of all documents of the groups, which are few. */
-static gx_status find_together(whole_groups *w, finding *f, const gx_value_table *t, const gx_head *heads,
-                               const gx_filter *filter, uint64_t n_documents, gx_error *err)
+static gx_status find_together(whole_groups *w, finding *f, const gx_head *heads, const gx_filter *filter,
+                               uint64_t n_documents, gx_error *err)
 {
     const gx_list_of_results *l = f->l;
-    const gx_status st = run(f, filter, n_documents, err);
+    gx_value_table t = {0};
+    bool good = true;
+    for (uint32_t i = 0; i < w->groups.n && good; ++i)
+        good = gx_value_table_add(&t, heads, i + 1ull, l->by);
+    const gx_status st = good ? run(f, filter, n_documents, err) : no_memory(err, w->groups.n);
     for (uint32_t i = 0; st == GX_OK && i < f->hits.n; ++i) {
         const gx_sort_value v = gx_collapse_value(l->s->en->ix, l->by, gx_hits_docid(&f->hits, i));
-        const size_t g = gx_value_table_find(t, heads, l->by, &v);
+        const size_t g = gx_value_table_find(&t, heads, l->by, &v);
         if (g == SIZE_MAX)
             continue; /* of a damaged file */
         ++w->own[g].n_matches;
         add_document(w, (uint32_t)g, f, i);
     }
+    free(t.slots);
     return st;
 }
 
@@ -401,8 +407,31 @@ static void take_the_heads(whole_groups *w, const gx_head *heads, int exponent)
     }
 }
 
-static gx_status fill(whole_groups *w, finding *f, const gx_value_table *t, const gx_head *heads, int exponent,
-                      gx_error *err)
+/* By the scores of the documents of the groups, which are few. *done: they are. */
+static gx_status find_members(whole_groups *w, const gx_list_of_results *l, const gx_head *heads, bool *done,
+                              gx_error *err)
+{
+    gx_members m = {0};
+    int exponent = 0;
+    gx_status st = gx_members_find(&m, l, heads, w->groups.n, MOST_TOGETHER, done, err);
+    if (st == GX_OK && *done)
+        st = gx_members_score(&m, l, &exponent, err);
+    for (size_t i = 0; st == GX_OK && *done && i < m.n; ++i) {
+        gx_group *g = &w->own[m.members[i].group];
+        const size_t at = (size_t)m.members[i].group * w->groups.most + g->n;
+        ++g->n_matches;
+        if (g->n == w->groups.most)
+            continue;
+        w->docids[at] = m.members[i].found.docid;
+        w->scores[at] = ldexp(m.members[i].found.score, -exponent);
+        ++g->n;
+    }
+    free(m.members);
+    return st;
+}
+
+/* By searches of the groups' documents. */
+static gx_status find_by_filters(whole_groups *w, finding *f, const gx_head *heads, int exponent, gx_error *err)
 {
     const gx_list_of_results *l = f->l;
     const gx_index *ix = l->s->en->ix;
@@ -417,7 +446,7 @@ static gx_status fill(whole_groups *w, finding *f, const gx_value_table *t, cons
             st = gx_filter_both(&both, l->query->filter, values, err);
         values = l->query->filter ? NULL : values;
         if (st == GX_OK)
-            st = find_together(w, f, t, heads, both ? both : values, n_documents, err);
+            st = find_together(w, f, heads, both ? both : values, n_documents, err);
     } else if (st == GX_OK) {
         st = count_all(w, f, heads, err);
         if (st == GX_OK && w->groups.most > 1)
@@ -434,18 +463,18 @@ gx_status gx_groups_find(gx_groups **out, const gx_list_of_results *l, const gx_
                          gx_error *err)
 {
     finding f = {.l = l};
-    gx_value_table t = {0};
     whole_groups *w = open_groups(l, heads, n);
-    bool good = w != NULL;
+    bool done = n == 0;
     *out = NULL;
-    for (uint32_t i = 0; i < n && good; ++i)
-        good = gx_value_table_add(&t, heads, i + 1ull, l->by);
-    const gx_status st = !good ? no_memory(err, n) : n ? fill(w, &f, &t, heads, exponent, err) : GX_OK;
+    gx_status st = w ? GX_OK : no_memory(err, n);
+    if (st == GX_OK && !done)
+        st = find_members(w, l, heads, &done, err);
+    if (st == GX_OK && !done)
+        st = find_by_filters(w, &f, heads, exponent, err);
     if (st == GX_OK)
         *out = &w->groups;
     else
         gx_groups_free((gx_groups *)w);
-    free(t.slots);
     free_finding(&f);
     return st;
 }

@@ -5,9 +5,9 @@
  *   groups                     a c       b e       d g       f        of each as many as are wanted, and their number
  *
  * Heads are found by searches for the first m documents: where these have too few different values, m grows, and the
- * next search leaves out the values that many of the documents had. The groups are found by one search of the documents
- * that have one of the heads' values where these are few; else the values of all matches are counted, and each group is
- * searched by itself.
+ * next search leaves out the values that many of the documents had. The groups are found by the scores of all documents
+ * that have one of the heads' values (members.h), or by one search of these, where they are few; else the values of all
+ * matches are counted, and each group is searched by itself.
  */
 #ifndef GX_QUERY_ORDER_GROUPS_H
 #define GX_QUERY_ORDER_GROUPS_H

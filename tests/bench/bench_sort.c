@@ -1,8 +1,8 @@
 /* bench_sort: what pages in an order by attributes take, on the CPU, beside a search by score.
  *
- *   bench_sort INDEX [-k N] QUERY|SORT|FILTER ...
+ *   bench_sort INDEX [-k N] QUERY|SORT|FILTER|COLLAPSE ...
  *
- * Each case is a query (none: all documents), an order and a filter, of which any may be empty. Prints a table:
+ * Each case is a query (none: all documents), an order, a filter and groups, of which any may be empty. Prints a table:
  * matches, and the microseconds of processor time of the first page: the first query of a fresh engine, the second,
  * which derives tables, and the median of 200 later ones; then that of the page behind it, by a cursor. */
 #include <stdio.h>
@@ -56,6 +56,7 @@ static double ask(bench *b)
                           .exact_scores = b->scores};
     const double begin = own_time();
     free(b->end.next);
+    gx_groups_free(b->end.groups);
     b->end = (gx_page_end){.size = sizeof b->end};
     if (gx_search_page(b->s, &b->q, 1, &b->opt, &b->page, &r, &b->end, &err))
         die(&err);
@@ -73,12 +74,12 @@ static double median(bench *b)
 
 static void run(bench *b, char *text)
 {
-    char *fields[3] = {text, "", ""}, *next = NULL;
+    char *fields[4] = {text, "", "", ""}, *next = NULL;
     gx_error err;
     gx_engine *en;
     gx_engine_options o = GX_ENGINE_OPTIONS;
     gx_filter *filter = NULL;
-    for (int i = 0; i < 3 && text; ++i)
+    for (int i = 0; i < 4 && text; ++i)
         fields[i] = strsep(&text, "|");
     o.kind = GX_ENGINE_CPU;
     if (gx_engine_open(&en, b->ix, &o, &err) || gx_session_open(&b->s, en, &err) ||
@@ -90,6 +91,8 @@ static void run(bench *b, char *text)
     gx_page_init(&b->page, sizeof b->page);
     b->page.sort = fields[1];
     b->page.sort_len = strlen(fields[1]);
+    b->page.collapse = fields[3];
+    b->page.collapse_len = strlen(fields[3]);
     const double first = ask(b), second = ask(b), later = median(b);
     if ((next = b->end.next)) {
         b->end.next = NULL;
@@ -101,7 +104,7 @@ static void run(bench *b, char *text)
     b->opt.count = true;
     ask(b);
     b->opt.count = false;
-    printf("%-14s %-22s %-24s %9llu %9.1f %9.1f %9.1f %9.1f\n", fields[0], fields[1], fields[2],
+    printf("%-14s %-16s %-18s %-8s %9llu %9.1f %9.1f %9.1f %9.1f\n", fields[0], fields[1], fields[2], fields[3],
            (unsigned long long)b->n_matches, first, second, later, behind);
     free(next);
     gx_filter_close(filter);
@@ -115,7 +118,7 @@ int main(int argc, char **argv)
     gx_error err;
     int at = 2;
     if (argc < 3) {
-        fprintf(stderr, "usage: bench_sort INDEX [-k N] QUERY|SORT|FILTER ...\n");
+        fprintf(stderr, "usage: bench_sort INDEX [-k N] QUERY|SORT|FILTER|COLLAPSE ...\n");
         return 2;
     }
     if (argc > 4 && strcmp(argv[2], "-k") == 0) {
@@ -126,11 +129,12 @@ int main(int argc, char **argv)
         die(&err);
     b.docids = calloc(b.opt.k, sizeof *b.docids);
     b.scores = calloc(b.opt.k, sizeof *b.scores);
-    printf("%-14s %-22s %-24s %9s %9s %9s %9s %9s\n", "query", "order", "filter", "matches", "first us", "second",
-           "later", "next page");
+    printf("%-14s %-16s %-18s %-8s %9s %9s %9s %9s %9s\n", "query", "order", "filter", "groups", "matches", "first us",
+           "second", "later", "next page");
     for (; at < argc; ++at)
         run(&b, argv[at]);
     free(b.end.next);
+    gx_groups_free(b.end.groups);
     free(b.docids);
     free(b.scores);
     gx_index_close(b.ix);

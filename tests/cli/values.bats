@@ -128,7 +128,8 @@ EOF
 import json, sys
 a = json.load(sys.stdin)
 assert a["collapse"] == "shop" and a["matches"] == 5, a
-groups = [(h["id"], h["group"]["value"], h["group"]["matches"], [g["id"] for g in h["group"]["hits"]]) for h in a["hits"]]
+groups = [(h["id"], h["group"]["value"], h["group"]["matches"], [g["id"] for g in h["group"]["hits"]])
+          for h in a["hits"]]
 assert groups == [("b", "south", 1, ["b"]), ("a", "north", 2, ["a", "c"])], groups
 assert a["hits"][1]["group"]["hits"][1]["attributes"] == {"price": 7}
 print(a["cursor"])' <<<"$output" >cursor

@@ -322,10 +322,10 @@ static const cli_section sections[] = {
      "groups of all matches, however many documents of one group come first. An attribute of which a document of the "
      "index has several values, and the type keywords, are refused.\n"
      "\n"
-     "Behind each result stand its group's value and how many of its documents match. With `--collapse=shop:3` the "
-     "best 3 (at most 1,000) follow: in `human` on lines of their own, in `csv` as rows with the same rank, in `jsonl` in "
-     "`hits` of the result's `group`, of which the first is the result itself. How many groups there are in all "
-     "`--facet=shop` tells. With `--op=and-or`, AND answers where `k` documents match it."},
+     "Behind each result stand its group's value and how many of its documents match. With `--collapse=shop:3` "
+     "the best 3 (at most 1,000) follow: in `human` on lines of their own, in `csv` as rows with the same rank, "
+     "in `jsonl` in `hits` of the result's `group`, of which the first is the result itself. How many groups "
+     "there are in all `--facet=shop` tells. With `--op=and-or`, AND answers where `k` documents match it."},
     {"Phrases",
      "An index of `gpuidx build --positions` finds words that stand near each other. In the boolean syntax, and "
      "what has quotes in plain queries too:\n"
