@@ -246,6 +246,41 @@ END
     complains '--queries'
 }
 
+@test "flags that mean nothing to a figure, a simulation or a log of decisions are refused with the reason" {
+    while read -r with other command; do
+        ask bench $command
+        exits 2
+        complains "$with and $other"
+        complains ': '
+    done <<'END'
+--figure=recursion --recursion query --figure=recursion --recursion=2
+--figure=recursion --op query --figure=recursion --op=and
+--figure=ratio --top query --figure=ratio -k 10
+--figure=ratio --limit query --figure=ratio --limit=10
+--figure=ratio --resident query --figure=ratio --resident=10%
+--figure=recall --recursion query --figure=recall index.gx log --recursion=1
+--documents --load query --documents=1000 --load=read
+--simulate --within schedule --simulate --within=5
+--simulate --engines schedule --simulate --engines=cpu
+--simulate --seconds schedule --simulate --seconds=1
+--simulate --resident schedule --simulate --resident=10%
+--simulate --op schedule --simulate --op=or
+--repeat --seed schedule --repeat=file --seed=1
+INDEX --deadline schedule index.gx log --deadline=3
+INDEX --costs schedule index.gx log --costs=file
+--within --per-decade schedule index.gx log --within=5 --per-decade=3
+hybrid --submitters schedule index.gx log --engines=cpu --submitters=2
+END
+    for flags in --op=or --algorithm=auto,taat; do
+        ask bench query index.gx log --recursion=2 $flags
+        exits 2
+        complains 'Parallel Merge Find'
+    done
+    ask bench schedule index.gx log --queries=200
+    exits 2
+    complains '--within'
+}
+
 @test "Figure 3 is of the model and the lengths that are asked for, else of Uniform and every length" {
     ask bench codecs --engine=cpu --figure=3 --from=11 --to=13 --codecs=raw --format=csv
     exits 0

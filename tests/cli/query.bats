@@ -117,6 +117,30 @@ END
     [ "$(wc -l <.stdout)" -eq 8 ]
 }
 
+@test "flags of algorithms that have no effect beside one another are told, and change no answer" {
+    ask query -q --engine=cpu -f trec "$TINY" 'merge find'
+    answer=$output
+    while read -r told flags; do
+        ask query --engine=cpu -f trec $flags "$TINY" 'merge find'
+        exits 0
+        complains "${told//./ }"
+        [ "$output" = "$answer" ] || [[ $flags == *--op=and* ]]
+    done <<'END'
+--recursion.means.something.to.--algorithm=pmf.alone --recursion=2
+--recursion.means.something.to.--algorithm=pmf.alone --recursion=2 --algorithm=taat
+--recursion.means.something.to.AND.alone --recursion=2 --algorithm=pmf
+--algorithm=pmf.means.nothing.beside.--prune=off --prune=off --algorithm=pmf
+--algorithm=taat.means.nothing.beside.--prune=off --prune=off --algorithm=taat
+--algorithm=block-max.means.something.to.OR.alone --op=and --algorithm=block-max
+--resident.means.something.to.a.GPU.alone --resident=10%
+END
+    for flags in '--recursion=2 --algorithm=pmf --op=and' --algorithm=pmf --prune=off '--algorithm=block-max --op=and-or'; do
+        ask query --engine=cpu -f trec $flags "$TINY" 'merge find'
+        exits 0
+        [[ $stderr != *means* ]]
+    done
+}
+
 @test "pruning does not change the answer" {
     for query in 'gpu block lists' 'compression' 'the engine of a query'; do
         ask query -q --engine=cpu -f trec --prune=on "$TINY" "$query"

@@ -47,6 +47,15 @@ void bench_put_machine(json_t *report, uint64_t seed)
     json_object_set_new(report, "seed", json_integer((json_int_t)seed));
 }
 
+int bench_refuse(const cli_args *a, const char *with, const char *const *others, const char *why)
+{
+    for (; *others; ++others) {
+        if (cli_given(a, *others))
+            return cli_usage(a, "%s and --%s: %s", with, *others, why);
+    }
+    return 0;
+}
+
 json_t *bench_json(double x)
 {
     return x > 0 ? json_real(x) : json_null();

@@ -16,6 +16,10 @@ void bench_print_machine(uint64_t seed);
 /* The same into a report: "gpuidx", "cpu", "simd", "seed". */
 void bench_put_machine(json_t *report, uint64_t seed);
 
+/* Flags that would count for nothing beside `with` are refused; 0, or the exit code. others ends at NULL. */
+int bench_refuse(const cli_args *a, const char *with, const char *const *others, const char *why);
+#define BENCH_REFUSE(a, with, why, ...) bench_refuse(a, with, (const char *const[]){__VA_ARGS__, NULL}, why)
+
 /* A number, or null where nothing was measured: 0. */
 json_t *bench_json(double x);
 /* The report to stdout, which then is no more; NULL: there was no memory for it. 0, or the exit

@@ -306,12 +306,33 @@ int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options
     return 0;
 }
 
+/* Which of the flags that compare algorithms have no effect beside one another. */
+static void tell_algorithms(const cli_args *a)
+{
+    if (!cli_has(a, "algorithm") || !cli_has(a, "prune") || !cli_has(a, "recursion"))
+        return;
+    const gx_query_options o = cli_query_options(a);
+    const bool every = !o.prune, pmf = o.algorithm == GX_ALGORITHM_PMF;
+    if (every && cli_given(a, "algorithm"))
+        cli_note("--algorithm=%s means nothing beside --prune=off, which scores every posting in one way",
+                 cli_text(a, "algorithm"));
+    else if (o.algorithm == GX_ALGORITHM_BLOCK_MAX && o.op == GX_OP_AND)
+        cli_note("--algorithm=block-max means something to OR alone; AND is answered as by auto");
+    if (!cli_given(a, "recursion"))
+        return;
+    if (every || !pmf)
+        cli_note("--recursion means something to --algorithm=pmf alone");
+    else if (o.op == GX_OP_OR)
+        cli_note("--recursion means something to AND alone; OR is answered by pmf as by taat");
+}
+
 void cli_tell_ignored(const cli_args *a, bool gpu)
 {
     static const char *const of_gpus[] = {"device",   "devices",          "spread", "device-memory",
                                           "resident", "residency-policy", "warm",   "linger"};
     char names[160] = "";
     size_t n = 0, len = 0;
+    tell_algorithms(a);
     if (gpu)
         return;
     for (size_t i = 0; i < sizeof of_gpus / sizeof *of_gpus; ++i)

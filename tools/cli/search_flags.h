@@ -208,7 +208,8 @@ int cli_open_index(gx_index **out, const cli_args *a, const char *path);
 int cli_view_fields(gx_index **ix, const cli_args *a);
 int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options *options);
 
-/* Where no GPU searches, name the flags that were given for one. */
+/* Name the flags that were given and mean nothing: those of GPUs where none searches, and of algorithms that are not
+ * taken. */
 void cli_tell_ignored(const cli_args *a, bool gpu);
 
 /* --pair-thresholds, for queries with these options, and how long it took. 0, or the exit code with

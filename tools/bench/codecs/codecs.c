@@ -184,26 +184,13 @@ static int measure_index(codec_report *r, const cli_args *a, bool speeds)
     return code;
 }
 
-/* Flags that would count for nothing beside `with` are refused; 0, or the exit code. others ends at
- * NULL. */
-static int refuse(const cli_args *a, const char *with, const char *const *others, const char *why)
-{
-    for (; *others; ++others) {
-        if (cli_given(a, *others))
-            return cli_usage(a, "%s and --%s: %s", with, *others, why);
-    }
-    return 0;
-}
-
-#define REFUSE(a, with, why, ...) refuse(a, with, (const char *const[]){__VA_ARGS__, NULL}, why)
-
 /* Sizes that do not exist, and flags that say nothing of what is asked for, are refused before
  * anything is measured; 0, or the exit code. */
 static int check_flags(const cli_args *a, uint64_t table, uint64_t figure)
 {
     int code = 0;
     if (cli_switch(a, "list"))
-        return REFUSE(a, "--list", "the list of codecs measures nothing", "table", "figure", "index", "queries",
+        return BENCH_REFUSE(a, "--list", "the list of codecs measures nothing", "table", "figure", "index", "queries",
                       "sample", "model", "from", "to", "step", "seed", "engine", "plot");
     if (figure && table)
         return cli_usage(a, "--table and --figure: one of them");
@@ -216,15 +203,15 @@ static int check_flags(const cli_args *a, uint64_t table, uint64_t figure)
     if (cli_given(a, "sample") && !cli_given(a, "queries"))
         return cli_usage(a, "--sample: of which log's queries? --queries=LOG");
     if (cli_given(a, "index"))
-        code = REFUSE(a, "--index", "an index's lists are as they are, not drawn at random", "model", "from", "to",
+        code = BENCH_REFUSE(a, "--index", "an index's lists are as they are, not drawn at random", "model", "from", "to",
                       "step");
     else if (table == 1)
-        code = REFUSE(a, "--table=1", "Table 1 is of lists of 2^16 and 2^25 integers, of both models", "model", "from",
+        code = BENCH_REFUSE(a, "--table=1", "Table 1 is of lists of 2^16 and 2^25 integers, of both models", "model", "from",
                       "to", "step");
     else if (table == 3)
-        code = REFUSE(a, "--table=3", "Table 3 is of Uniform lists of every length", "model", "step");
+        code = BENCH_REFUSE(a, "--table=3", "Table 3 is of Uniform lists of every length", "model", "step");
     if (code == 0 && (table == 1 || table == 2))
-        code = REFUSE(a, table == 1 ? "--table=1" : "--table=2", "plots are of speeds, and the table has sizes alone",
+        code = BENCH_REFUSE(a, table == 1 ? "--table=1" : "--table=2", "plots are of speeds, and the table has sizes alone",
                       "plot");
     if (code != 0)
         return code;

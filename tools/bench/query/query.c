@@ -361,6 +361,34 @@ static int report(const query_bench *b, const cli_args *a, query_format format)
     return code;
 }
 
+#define OF_AN_INDEX                                                                                                    \
+    "device-memory", "map-memory", "join", "resident", "residency-policy", "warm", "devices", "spread", "linger",     \
+        "pair-thresholds", "check", "load"
+
+/* Flags that count for nothing in what is asked for; 0, or the exit code. */
+static int check_flags(const cli_args *a, const choices *c)
+{
+    const bool figure = cli_given(a, "figure");
+    if (figure && cli_choice(a, "figure") == 2)
+        return BENCH_REFUSE(a, "--figure=recall", "it is of OR by the engines' own algorithms", "op", "algorithm",
+                            "recursion");
+    if (figure)
+        return BENCH_REFUSE(a, cli_choice(a, "figure") ? "--figure=ratio" : "--figure=recursion",
+                            "two lists are intersected, by all levels of recursion", "op", "top", "algorithm",
+                            "recursion", "batch", "limit", "runs", OF_AN_INDEX);
+    bool pmf = false, and = false;
+    for (uint32_t i = 0; i < c->n_algorithms; ++i)
+        pmf |= c->algorithms[i] == GX_ALGORITHM_PMF;
+    for (uint32_t i = 0; i < c->n_ops; ++i)
+        and |= c->ops[i] != GX_OP_OR;
+    if (cli_given(a, "recursion") && !(pmf && and))
+        return cli_usage(a, "--recursion is of AND by Parallel Merge Find; none is measured here: --algorithm=pmf "
+                            "--op=and");
+    if (cli_given(a, "documents"))
+        return BENCH_REFUSE(a, "--documents", "the collection is made in memory", "check", "load");
+    return 0;
+}
+
 static int draw_figure(const cli_args *a, query_format format)
 {
     bool gpu = false;
@@ -404,10 +432,10 @@ static int run(const cli_args *a)
     if (code)
         return code;
     const bool recall = cli_given(a, "figure") && cli_choice(a, "figure") == 2;
+    if ((code = check_flags(a, &c)))
+        return code;
     if (cli_given(a, "figure") && !recall)
         return draw_figure(a, format);
-    if (recall && (cli_given(a, "op") || cli_given(a, "algorithm")))
-        return cli_usage(a, "--figure=recall is of OR by the engines' own algorithms; leave out --op and --algorithm");
     if (a->argc != (cli_given(a, "documents") ? 0 : 2))
         return cli_usage(a, "give an index and a query log, or --documents for a generated collection and none of "
                             "them");

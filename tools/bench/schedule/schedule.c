@@ -283,6 +283,35 @@ static int repeat(const char *path)
 
 /* ---- the command ---- */
 
+#define OF_ENGINES                                                                                                     \
+    "device", "device-memory", "map-memory", "join", "linger", "resident", "residency-policy", "warm", "check", "load"
+
+/* Flags that count for nothing in what is asked for; 0, or the exit code. */
+static int check_flags(const cli_args *a)
+{
+    if (cli_text(a, "repeat"))
+        return BENCH_REFUSE(a, "--repeat", "decisions are made again as they were logged", "costs", "op", "top",
+                            "cpu-threads", "gpu-threads", "submitters", "engines", "cores", "seconds", "least-rate",
+                            "most-rate", "per-decade", "within", "queries", "deadline", "error", "seed", "json", "plot",
+                            OF_ENGINES);
+    if (!cli_switch(a, "simulate")) {
+        const int code = BENCH_REFUSE(a, "INDEX", "it is of a simulation: --simulate", "costs", "deadline", "error");
+        if (!code && !cli_given(a, "within") && cli_given(a, "queries"))
+            return cli_usage(a, "--queries: they are counted below the rate that --within finds, or simulated");
+        return code || !cli_given(a, "within")
+                   ? code
+                   : BENCH_REFUSE(a, "--within", "rates are searched for, not taken in turn", "per-decade");
+    }
+    const int code =
+        BENCH_REFUSE(a, "--simulate", "no query is answered", "gpu-threads", "submitters", "engines", "cores",
+                     "seconds", "least-rate", "most-rate", "per-decade", "within", OF_ENGINES);
+    return code || cli_given(a, "costs") ? code
+                                         : BENCH_REFUSE(a, "--simulate",
+                                                        "the assumed costs are of one kind of query; --costs=FILE has "
+                                                        "those of several",
+                                                        "op", "top");
+}
+
 static int run(const cli_args *a)
 {
     bench_plot_force(cli_switch(a, "force"));
@@ -290,10 +319,13 @@ static int run(const cli_args *a)
         return cli_usage(a, "--repeat and --simulate: one of them");
     if (a->argc == 1 || (a->argc && cli_text(a, "repeat")))
         return cli_usage(a, "--simulate, --repeat, or INDEX and LOG: one of them");
+    if (!cli_text(a, "repeat") && cli_switch(a, "simulate") == (a->argc > 0))
+        return cli_usage(a, "--simulate, --repeat, or INDEX and LOG: one of them");
+    const int code = check_flags(a);
+    if (code)
+        return code;
     if (cli_text(a, "repeat"))
         return repeat(cli_text(a, "repeat"));
-    if (cli_switch(a, "simulate") == (a->argc > 0))
-        return cli_usage(a, "--simulate, --repeat, or INDEX and LOG: one of them");
     return a->argc ? schedule_measure(a) : simulate(a);
 }
 

@@ -90,6 +90,7 @@ static int open_bench(bench *b, const cli_args *a)
     if (cli_given(a, "map-memory"))
         o.map_memory = cli_count(a, "map-memory");
     o.linger_us = (uint32_t)cli_count(a, "linger");
+    o.join = (gx_join)cli_choice(a, "join");
     if ((code = cli_add_residency(&o, a)))
         return code;
     o.kind = GX_ENGINE_CPU;
@@ -449,10 +450,15 @@ int schedule_measure(const cli_args *a)
     bool wanted[N_SYSTEMS] = {false};
     const bool json = cli_switch(a, "json");
     int code = read_engines(a, wanted);
+    if (!code && !wanted[SYSTEM_HYBRID])
+        code = BENCH_REFUSE(a, "--engines without hybrid", "each thread plans and answers", "cpu-threads",
+                            "gpu-threads", "submitters");
     if (code)
         return code;
     stop_on_signals();
     code = open_bench(&b, a);
+    if (!code)
+        cli_tell_ignored(a, b.gpu && (wanted[SYSTEM_GPU] || wanted[SYSTEM_HYBRID]));
     if (!code && !json)
         print_head();
     if (!code)
