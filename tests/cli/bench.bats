@@ -210,6 +210,43 @@ titled() {
     complains 'blank has no query'
 }
 
+@test "figures of an index's lists count sizes by form, and speeds by length" {
+    ask bench codecs --figure=recursion --index="$TINY" --format=csv
+    exits 0
+    [ "$(head -1 <<<"$output")" = form,bits ]
+    [ "$(grep -c 'whole lists, [0-4] level' <<<"$output")" = 5 ]
+    ask bench codecs --figure=elias-fano --index="$TINY" --queries="$LOG" --format=json
+    exits 0
+    python3 -c 'import json, sys
+r = json.load(sys.stdin)
+b = {x["form"]: x["bits"] for x in r["rows"]}
+assert r["figure"] == "elias-fano" and r["queries"] == 3 and r["postings"] > 0, r
+assert abs(b["blocks of an index"] + b["where blocks end"] + b["heads of blocks"] - b["blocks with both"]) < 1e-9, b' \
+        <<<"$output"
+    printf '%s\n' a{1..200} | sed 's/.*/{"id": "&", "text": "word"}/' >many.jsonl
+    ask build -q many.jsonl -o many.gx
+    exits 0
+    ask bench codecs --figure=lengths --index=many.gx --engine=cpu --codecs=pfordelta,rice --format=csv
+    exits 0
+    [ "$(cut -d, -f1,3,4 <<<"$output")" = $'method,log2n,n\nPForDelta,8,200\nRice,8,200' ]
+    ask bench codecs --figure=lengths --index="$TINY" --engine=cpu
+    exits 2
+    complains 'none of more than 64 postings'
+    for figure in recursion lengths elias-fano; do
+        ask bench codecs --figure=$figure
+        exits 2
+        complains '--index'
+        ask bench codecs --figure=$figure --index="$TINY" --plot=plots
+        exits 2
+        complains '--plot'
+    done
+    ask bench codecs --figure=recursion --index="$TINY" --codecs=rice
+    exits 2
+    complains '--figure=recursion and --codecs'
+    ask bench codecs --figure=4
+    exits 2
+}
+
 @test "a short list's length is a number, not 0M" {
     ask bench codecs --engine=cpu --index="$TINY" --queries="$LOG" --codecs=raw,rice
     exits 0

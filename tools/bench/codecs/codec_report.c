@@ -62,7 +62,7 @@ static void print_length(uint64_t n)
         printf("%3.0fM", (double)n / 1e6);
 }
 
-static void print_setup(const codec_report *r)
+void codec_print_setup(const codec_report *r)
 {
     bench_print_machine(r->seed);
     if (r->gpu)
@@ -151,7 +151,7 @@ static double gpu_gbs(const gx_codec_speed *s)
 
 static void print_rows_table(const codec_report *r)
 {
-    print_setup(r);
+    codec_print_setup(r);
     if (r->gpu)
         printf("%66s%-32s%-33s\n", "", "GPU: to memory    kept", " in L2: to memory    kept");
     printf("%-14s %-9s %4s %6s %8s %8s %8s", "millions/s", "lists", "n", "bits", "encode", "integers", "docids");
@@ -263,7 +263,7 @@ int codec_print_rows(const codec_report *r, codec_format format)
 void codec_print_table1(const codec_report *r, codec_format format)
 {
     if (format != FORMAT_CSV)
-        print_setup(r);
+        codec_print_setup(r);
     puts(format == FORMAT_CSV ? "method,uniform_sparse,uniform_dense,clustered_sparse,clustered_dense"
                               : "bits an integer   uniform           clustered\n"
                                 "                  sparse   dense    sparse   dense");
@@ -287,7 +287,7 @@ void codec_print_table2(const codec_report *r, codec_format format)
     if (format == FORMAT_CSV) {
         puts("method,docids,freqs,docids_with_heads");
     } else {
-        print_setup(r);
+        codec_print_setup(r);
         printf("%-16s %8s %8s %18s\n", "bits an integer", "docids", "freqs", "docids with heads");
     }
     for (uint32_t i = 0; i < r->n_methods; ++i) {
@@ -311,7 +311,7 @@ void codec_print_table3(const codec_report *r, codec_format format, uint32_t fro
     static const char *const against[] = {"bp32", "varintgb", "simdbp128", "streamvbyte"};
     static const char *const gpu[] = {"gpubp128", "gpubp256", "gpuvbyte128", "gpuvbyte1024"};
     if (format != FORMAT_CSV)
-        print_setup(r);
+        codec_print_setup(r);
     printf(format == FORMAT_CSV ? "against,method" : "%-12s %-14s", "against", "method");
     for (uint32_t k = from; k <= to; ++k)
         printf(format == FORMAT_CSV ? ",2^%u" : "    2^%-2u", k);
@@ -365,7 +365,7 @@ void codec_print_table4(const codec_report *r, codec_format format)
     if (format == FORMAT_CSV) {
         puts("method,where,docids,docids_times,freqs,freqs_times,docids_summed,gbs,copy_gbs");
     } else {
-        print_setup(r);
+        codec_print_setup(r);
         printf("%-14s %-4s %8s %9s %8s %9s %9s %6s %6s\n", "millions/s", "on", "docids", "", "freqs", "", "summed up",
                "GB/s", "copy");
     }

@@ -49,6 +49,8 @@ const char *codec_data_name(codec_data data); /* "uniform", ... */
 const codec_row *codec_row_find(const codec_report *r, const char *method, codec_data data, uint32_t log2n);
 bool codec_on_gpu(const codec_method *m);
 
+/* The machine, the GPU, and whose lists are measured, in lines. */
+void codec_print_setup(const codec_report *r);
 /* The codecs; all rows. 0, or the exit code. */
 int codec_print_list(const codec_report *r, codec_format format);
 int codec_print_rows(const codec_report *r, codec_format format);

@@ -8,6 +8,7 @@
 #include "engine/device.h"
 #include "engine/isa.h"
 #include "tools/bench/codecs/codec_report.h"
+#include "tools/bench/codecs/list_sizes.h"
 #include "tools/bench/codecs/lists.h"
 #include "tools/bench/common.h"
 #include "tools/bench/data/synthetic_lists.h"
@@ -15,6 +16,17 @@
 #include "tools/cli/cli.h"
 
 /* ---- what to measure ---- */
+
+#define FIGURES "3|recursion|lengths|elias-fano"
+typedef enum codec_figure { /* 1 more than its place in FIGURES */
+    FIGURE_NONE,
+    FIGURE_3,         /* Mallia et al. 2019: speed by length, of lists drawn at random */
+    FIGURE_RECURSION, /* Ding et al. 2009, Figure 3 */
+    FIGURE_LENGTHS,   /* their Figure 4 */
+    FIGURE_ELIASFANO
+} codec_figure;
+
+enum { LEAST_LENGTH = 7 }; /* the shortest lists of FIGURE_LENGTHS have more than 2^6 postings */
 
 /* The paper's order, then the others. */
 static void all_methods(codec_report *r)
@@ -166,19 +178,103 @@ static int measure_synthetic(codec_report *r, const bool models[2], uint32_t fro
     return code;
 }
 
-static int measure_index(codec_report *r, const cli_args *a, bool speeds)
+/* Lists of an index by length, as Figure 4 of Ding et al. has them: of those of 2^(k-1) + 1 to 2^k postings, some
+ * are decoded, each alone, since a GPU's launch counts for short lists. */
+enum { OF_A_LENGTH = 3 };
+
+/* Add a list's speeds to a row of several: their times add up. */
+static void add_speed(codec_row *row, const codec_row *one)
+{
+    double *const to[] = {&row->speed.encode,
+                          &row->speed.integers,
+                          &row->speed.docids,
+                          &row->speed.gpu_integers.memory,
+                          &row->speed.gpu_docids.memory,
+                          &row->speed.gpu_integers.kept,
+                          &row->speed.gpu_docids.kept};
+    const double of[] = {one->speed.encode,
+                         one->speed.integers,
+                         one->speed.docids,
+                         one->speed.gpu_integers.memory,
+                         one->speed.gpu_docids.memory,
+                         one->speed.gpu_integers.kept,
+                         one->speed.gpu_docids.kept};
+    const double before = (double)row->speed.n, n = (double)one->speed.n;
+    for (size_t i = 0; i < sizeof of / sizeof *of; ++i)
+        *to[i] = of[i] > 0 && *to[i] > 0 ? (before + n) / (before / *to[i] + n / of[i]) : 0;
+    row->speed.bits = (row->speed.bits * before + one->speed.bits * n) / (before + n);
+    row->speed.docid_bits = (row->speed.docid_bits * before + one->speed.docid_bits * n) / (before + n);
+    row->speed.n += one->speed.n;
+}
+
+static int measure_length(codec_report *r, const gx_bench_lists *all, uint32_t log2n, const uint32_t *lists, uint32_t n)
+{
+    const size_t first = r->n_rows;
+    int code = 0;
+    cli_note("lists of up to 2^%u docids", log2n);
+    for (uint32_t i = 0; i < OF_A_LENGTH && i < n && code == 0; ++i) {
+        const uint32_t list = lists[n < OF_A_LENGTH ? i : (2 * i + 1) * (uint64_t)n / (2 * OF_A_LENGTH)];
+        const uint64_t begins[] = {0, all->begins[list + 1] - all->begins[list]};
+        const gx_bench_lists one = {all->values + all->begins[list], begins, 1, (const uint32_t[]){0}, 1, true};
+        const size_t before = r->n_rows;
+        code = measure_lists(r, &one, DATA_DOCIDS, log2n, true);
+        for (size_t k = before; i && code == 0 && k < r->n_rows; ++k)
+            add_speed(&r->rows[first + k - before], &r->rows[k]);
+        r->n_rows = i ? before : r->n_rows;
+    }
+    return code;
+}
+
+static int measure_by_length(codec_report *r, const gx_bench_lists *all)
+{
+    uint32_t *const lists = malloc((all->n_lists + 1ull) * sizeof *lists);
+    int code = lists ? 0 : cli_fail(GX_ENOMEM, "no memory for %u lists", all->n_lists);
+    for (uint32_t log2n = LEAST_LENGTH; log2n <= 32 && code == 0; ++log2n) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < all->n_lists; ++i) {
+            const uint64_t length = all->begins[i + 1] - all->begins[i];
+            if (length > UINT64_C(1) << (log2n - 1) && length <= UINT64_C(1) << log2n)
+                lists[n++] = i;
+        }
+        if (n)
+            code = measure_length(r, all, log2n, lists, n);
+    }
+    free(lists);
+    if (code == 0 && r->n_rows == 0)
+        return cli_fail(GX_EUSAGE, "no list is to be measured: %s has none of more than %u postings", r->index,
+                        1u << (LEAST_LENGTH - 1));
+    return code;
+}
+
+static int count_sizes(codec_report *r, const gx_bench_lists *lists, codec_figure figure, codec_format format)
+{
+    sizes s;
+    gx_error err = {0};
+    const sizes_figure which = figure == FIGURE_RECURSION ? SIZES_RECURSION : SIZES_ELIASFANO;
+    if (sizes_count(&s, which, lists, &err) != GX_OK)
+        return cli_fail_error(&err);
+    return sizes_print(&s, which, r, format);
+}
+
+static int measure_index(codec_report *r, const cli_args *a, codec_figure figure, codec_format format, bool speeds)
 {
     bench_lists lists;
     gx_error err = {0};
     r->index = cli_text(a, "index");
     r->log = cli_text(a, "queries");
     if (bench_lists_read(&lists, r->index, r->log, (uint32_t)cli_count(a, "sample"), (uint32_t)cli_count(a, "seed"),
-                         speeds ? GX_MAX_BLOCK : 1, &err) != GX_OK)
+                         speeds && !figure ? GX_MAX_BLOCK : 1, &err) != GX_OK)
         return cli_fail_error(&err);
     r->n_queries = lists.n_queries;
     r->n_lists = lists.docids.n_lists;
-    int code = measure_lists(r, &lists.docids, DATA_DOCIDS, 0, speeds);
-    if (code == 0)
+    int code = 0;
+    if (figure == FIGURE_LENGTHS)
+        code = measure_by_length(r, &lists.docids);
+    else if (figure)
+        code = count_sizes(r, &lists.docids, figure, format);
+    else
+        code = measure_lists(r, &lists.docids, DATA_DOCIDS, 0, speeds);
+    if (code == 0 && !figure)
         code = measure_lists(r, &lists.tfs, DATA_TFS, 0, speeds);
     bench_lists_free(&lists);
     return code;
@@ -186,8 +282,9 @@ static int measure_index(codec_report *r, const cli_args *a, bool speeds)
 
 /* Sizes that do not exist, and flags that say nothing of what is asked for, are refused before
  * anything is measured; 0, or the exit code. */
-static int check_flags(const cli_args *a, uint64_t table, uint64_t figure)
+static int check_flags(const cli_args *a, uint64_t table, codec_figure figure)
 {
+    const bool of_index = figure > FIGURE_3;
     int code = 0;
     if (cli_switch(a, "list"))
         return BENCH_REFUSE(a, "--list", "the list of codecs measures nothing", "table", "figure", "index", "queries",
@@ -196,7 +293,18 @@ static int check_flags(const cli_args *a, uint64_t table, uint64_t figure)
         return cli_usage(a, "--table and --figure: one of them");
     if ((table == 2 || table == 4) && !cli_given(a, "index"))
         return cli_usage(a, "Table %d is of an index's lists: --index=INDEX", (int)table);
-    if ((table == 1 || table == 3 || figure) && cli_given(a, "index"))
+    if (of_index && !cli_given(a, "index"))
+        return cli_usage(a, "--figure=%s is of an index's lists: --index=INDEX", cli_text(a, "figure"));
+    if (figure == FIGURE_RECURSION || figure == FIGURE_ELIASFANO) {
+        code = BENCH_REFUSE(a, figure == FIGURE_RECURSION ? "--figure=recursion" : "--figure=elias-fano",
+                            "sizes are counted, of forms of its own", "codecs", "engine", "plot", "from", "to", "step",
+                            "model");
+        if (code != 0)
+            return code;
+    }
+    if (figure == FIGURE_LENGTHS && cli_given(a, "plot"))
+        return cli_usage(a, "--figure=lengths and --plot: Figure 3 alone is drawn");
+    if ((table == 1 || table == 3 || figure == FIGURE_3) && cli_given(a, "index"))
         return cli_usage(a, "Tables 1 and 3 and Figure 3 are of lists drawn at random, not of an index's");
     if (cli_given(a, "queries") && !cli_given(a, "index"))
         return cli_usage(a, "--queries: whose terms' lists? --index=INDEX");
@@ -224,8 +332,8 @@ static int run(const cli_args *a)
 {
     codec_report r = {.seed = cli_count(a, "seed")};
     const codec_format format = (codec_format)cli_choice(a, "format");
-    const uint64_t table = cli_given(a, "table") ? cli_count(a, "table") : 0,
-                   figure = cli_given(a, "figure") ? cli_count(a, "figure") : 0;
+    const uint64_t table = cli_given(a, "table") ? cli_count(a, "table") : 0;
+    const codec_figure figure = cli_given(a, "figure") ? (codec_figure)(cli_choice(a, "figure") + 1) : FIGURE_NONE;
     all_methods(&r);
     int code = cli_given(a, "codecs") ? keep_methods(a, &r, cli_text(a, "codecs")) : 0;
     bench_plot_force(cli_switch(a, "force"));
@@ -241,11 +349,11 @@ static int run(const cli_args *a)
              step = (uint32_t)cli_count(a, "step");
     if (table == 1) {
         from = 16, to = 25, step = 9;
-    } else if (table == 3 || figure == 3) {
+    } else if (table == 3 || figure == FIGURE_3) {
         models[1] = models[1] && cli_given(a, "model");
         step = cli_given(a, "step") ? step : 1;
     }
-    const bool speeds = table != 1 && table != 2;
+    const bool speeds = table != 1 && table != 2 && figure != FIGURE_RECURSION && figure != FIGURE_ELIASFANO;
     if (!gx_simd_choose()) {
         gx_error err;
         gx_isa_fail_override(&err);
@@ -256,10 +364,10 @@ static int run(const cli_args *a)
     if (table == 3 && !r.gpu)
         cli_warn("no GPU is measured, and Table 3 is how many times faster one is: it has no factors");
     code = cli_given(a, "index")
-               ? measure_index(&r, a, speeds)
+               ? measure_index(&r, a, figure, format, speeds)
                : measure_synthetic(&r, models, from, to, step, (uint32_t)cli_count(a, "seed"), speeds);
-    if (code == 0) {
-        if (format == FORMAT_JSON || (table == 0 && (figure == 0 || format == FORMAT_TABLE)))
+    if (code == 0 && (speeds || table)) {
+        if (format == FORMAT_JSON || (table == 0 && (figure != FIGURE_3 || format == FORMAT_TABLE)))
             code = codec_print_rows(&r, format);
         else if (table == 1)
             codec_print_table1(&r, format);
@@ -304,8 +412,11 @@ static const cli_flag flags[] = {
      "the "
      "GPU and of one core; 4: speeds on the lists of `--index`",
      .min = 1, .max = 4},
-    {"figure", 0, CLI_COUNT, "N", NULL, "print the numbers of their Figure 3: decoding speed by the length of the list",
-     .min = 3, .max = 3},
+    {"figure", 0, CLI_CHOICE, FIGURES, NULL,
+     "print the numbers of a figure. `3`: theirs, decoding speed by the length of the list. Of Ding et al. (WWW 2009), "
+     "with `--index`: `recursion`: sizes of PForDelta with one width a list, by levels of recursion, counted without "
+     "writing it (their Figure 3); `lengths`: decoding speed of an index's own lists by length (their Figure 4). "
+     "`elias-fano`: sizes of whole lists by Elias-Fano, beside blocks with their ends and heads"},
     {"engine", 0, CLI_CHOICE, "auto|gpu|cpu", "auto",
      "which decoders to measure. `auto`: the CPU's, and the GPU's where there is a GPU; `gpu`: both, and fail where "
      "there "
@@ -361,6 +472,10 @@ static const cli_section examples[] = {
     {"gpuidx-bench codecs --table=1 --format=csv", "The sizes of Table 1 of Mallia et al. (CIKM 2019)."},
     {"gpuidx-bench codecs --figure=3 --plot=plots", "Decoding speeds of lists of 2^16, 2^17, .. 2^25 integers, and "
                                                     "a plot of them."},
+    {"gpuidx-bench codecs --figure=recursion --index=corpus.gx --queries=log.txt --sample=0",
+     "PForDelta by levels of recursion, of the lists that a log reads."},
+    {"gpuidx-bench codecs --figure=lengths --index=corpus.gx --codecs=pfordelta",
+     "How fast lists of each length are decoded, each alone."},
     {"gpuidx-bench codecs --table=2 --index=corpus.gx", "Sizes of all lists of an index."},
     {"gpuidx-bench codecs --table=4 --index=corpus.gx --queries=log.txt", "Decoding speeds of the lists of 1,000 "
                                                                           "queries' terms."},
