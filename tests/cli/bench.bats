@@ -11,11 +11,19 @@ setup_file() {
     ask bench codecs --list --format=csv
     exits 0
     [ "$(cut -d, -f1 <<<"$output" | sort | uniq -d | wc -l)" = 0 ]
-    says 'name,title,id,block_len,slack_bits,random_access,cpu,gpu_this_build,source'
+    says 'name,title,id,block_len,slack_bits,random_access,cpu,gpu_this_build,arrangement,length_encoding,names,source'
     says 'gpubp128,GPU-BP128,2,128,512,yes,docids,'
     says 'ef128,Elias-Fano,19,128,512,yes,docids+find,'
     says 'rice,Rice,32,128,512,no,yes,'
     says 'bp32,BP32,,,,no,yes,no,'
+    says 'varint-su,varint-SU,24,128,512,no,yes,no,split,unary,"v-byte, vbyte, VB, varint, VInt",'
+    python3 -c 'import csv, sys
+rows = list(csv.DictReader(sys.stdin))
+bytes = {r["name"]: r["arrangement"] + " " + r["length_encoding"] for r in rows if r["names"]}
+assert sorted(set(bytes.values())) == ["group binary", "group unary", "packed binary", "packed unary", "split unary"]
+assert {n for n in bytes} == {r["name"] for r in rows if ("varint" in r["name"] or "vbyte" in r["name"])
+                              and not r["name"].endswith("-paper")}, bytes
+assert all(r["arrangement"] == "" for r in rows if r["name"] not in bytes)' <<<"$output"
 }
 
 @test "the list of codecs is JSON too, without an id or a block length where there is none" {
@@ -26,7 +34,9 @@ codecs = {c["name"]: c for c in json.load(sys.stdin)["codecs"]}
 assert codecs["gpubp128"]["id"] == 2 and codecs["gpubp128"]["block_len"] == 128, codecs
 assert codecs["gpubp128"]["random_access"] is True, codecs
 assert codecs["gpubp128"]["slack_bits"] == 512 and codecs["gpubp128"]["cpu"] == "docids", codecs
-assert codecs["bp32"]["slack_bits"] is None, codecs
+assert codecs["bp32"]["slack_bits"] is None and codecs["bp32"]["arrangement"] is None, codecs
+assert codecs["varint-pb"]["arrangement"] == "packed" and codecs["varint-pb"]["length_encoding"] == "binary", codecs
+assert "varint30" in codecs["varint-pb"]["names"], codecs
 assert codecs["bp32"]["id"] is None and codecs["bp32"]["block_len"] is None, codecs
 assert codecs["bp32"]["gpu_this_build"] is False, codecs' <<<"$output"
     ask bench codecs --list

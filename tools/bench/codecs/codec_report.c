@@ -86,6 +86,38 @@ static const char *cpu_decoders(const codec_method *m)
     return docids ? find ? "docids+find" : "docids" : find ? "find" : "yes";
 }
 
+/* Where a codec of whole bytes stands in the taxonomy of Stepanov et al. (CIKM 2011): where the bits lie that tell an
+ * integer's length, and how they tell it; and what else it is called. SB, split and binary, is of no use: it has no
+ * codec. */
+typedef struct taxon {
+    const char *name, *arrangement, *length, *names;
+} taxon;
+
+static const taxon *taxon_of(const codec_method *m)
+{
+    static const taxon taxa[] = {
+        {"varint-su", "split", "unary", "v-byte, vbyte, VB, varint, VInt"},
+        {"varint-pu", "packed", "unary", "none before Stepanov et al."},
+        {"varint-g8iu", "group", "unary", "varint-GU, integers of one block alone (incomplete)"},
+        {"varint-g8cu", "group", "unary", "varint-GU, integers across blocks (complete)"},
+        {"varint-pb", "packed", "binary", "BA, varint30"},
+        {"varint-gb", "group", "binary", "group varint, k-wise null suppression (k=4)"},
+        {"varintgb", "group", "binary", "group varint, k-wise null suppression (k=4)"},
+        {"streamvbyte", "group", "binary", "Stream VByte: all descriptors first"},
+        {"gpuvbyte128", "group", "binary", "GPU-VByte: 128 descriptors first"},
+        {"gpuvbyte1024", "group", "binary", "GPU-VByte: 1,024 descriptors first"},
+    };
+    for (size_t i = 0; i < sizeof taxa / sizeof *taxa; ++i)
+        if (!m->paper && strcmp(taxa[i].name, m->name) == 0)
+            return &taxa[i];
+    return NULL;
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text ? json_string(text) : json_null();
+}
+
 static int print_list_json(const codec_report *r)
 {
     json_t *list = json_array();
@@ -96,10 +128,38 @@ static int print_list_json(const codec_report *r)
                               "gpu_this_build", codec_on_gpu(m), "source", m->source);
         json_object_set_new(o, "id", m->codec && !m->paper ? json_integer(m->codec->id) : json_null());
         json_object_set_new(o, "block_len", m->codec ? json_integer(m->codec->block_len) : json_null());
+        const taxon *t = taxon_of(m);
+        json_object_set_new(o, "arrangement", text_or_null(t ? t->arrangement : NULL));
+        json_object_set_new(o, "length_encoding", text_or_null(t ? t->length : NULL));
+        json_object_set_new(o, "names", text_or_null(t ? t->names : NULL));
         json_object_set_new(o, "slack_bits", m->codec ? json_integer(8 * GX_READ_SLACK) : json_null());
         json_array_append_new(list, o);
     }
     return bench_print_json(json_pack("{s:i, s:o}", "schema", 1, "codecs", list));
+}
+
+/* A number, or a dash in a table and nothing in CSV. */
+static void put_count(codec_format format, int width, bool known, uint32_t n)
+{
+    if (format == FORMAT_CSV)
+        known ? printf(",%u", n) : printf(",");
+    else
+        known ? printf(" %*u", width, n) : printf(" %*s", width, "-");
+}
+
+static void put_method(const codec_method *m, codec_format format)
+{
+    const bool csv = format == FORMAT_CSV, of_index = m->codec && !m->paper;
+    const taxon none = {"", csv ? "" : "-", csv ? "" : "-", csv ? "" : "-"}, *t = taxon_of(m);
+    const char *const random = of_index && m->codec->random_access ? "yes" : "no",
+                      *const gpu = codec_on_gpu(m) ? "yes" : "no";
+    t = t ? t : &none;
+    printf(csv ? "%s,%s" : "%-18s %-14s", m->name, m->title);
+    put_count(format, 3, of_index, of_index ? m->codec->id : 0);
+    put_count(format, 6, of_index, of_index ? m->codec->block_len : 0);
+    put_count(format, 10, of_index, 8 * GX_READ_SLACK);
+    printf(csv ? ",%s,%s,%s,%s,%s,\"%s\",\"%s\"\n" : " %7s %-11s %16s  %-11s %-7s %-52s %s\n", random, cpu_decoders(m),
+           gpu, t->arrangement, t->length, t->names, m->source);
 }
 
 int codec_print_list(const codec_report *r, codec_format format)
@@ -107,28 +167,14 @@ int codec_print_list(const codec_report *r, codec_format format)
     if (format == FORMAT_JSON)
         return print_list_json(r);
     if (format == FORMAT_CSV)
-        puts("name,title,id,block_len,slack_bits,random_access,cpu,gpu_this_build,source");
+        puts("name,title,id,block_len,slack_bits,random_access,cpu,gpu_this_build,arrangement,length_encoding,names,"
+             "source");
     else
-        printf("%-18s %-14s %3s %6s %10s %7s %-11s %16s  %s\n", "name", "title", "id", "block", "slack bits", "random",
-               "CPU", "GPU (this build)", "source");
-    for (uint32_t i = 0; i < r->n_methods; ++i) {
-        const codec_method *m = &r->methods[i];
-        const char *const random = m->codec && !m->paper && m->codec->random_access ? "yes" : "no", *const gpu =
-                                                                                                        codec_on_gpu(m)
-                                                                                                            ? "yes"
-                                                                                                            : "no";
-        if (m->codec && !m->paper)
-            printf(format == FORMAT_CSV ? "%s,%s,%u,%u,%u,%s,%s,%s,\"%s\"\n"
-                                        : "%-18s %-14s %3u %6u %10u %7s %-11s "
-                                          "%16s  %s\n",
-                   m->name, m->title, m->codec->id, m->codec->block_len, 8 * GX_READ_SLACK, random, cpu_decoders(m),
-                   gpu, m->source);
-        else
-            printf(format == FORMAT_CSV ? "%s,%s,,,,%s,%s,%s,\"%s\"\n"
-                                        : "%-18s %-14s   -      -          - %7s "
-                                          "%-11s %16s  %s\n",
-                   m->name, m->title, random, cpu_decoders(m), gpu, m->source);
-    }
+        printf("%-18s %-14s %3s %6s %10s %7s %-11s %16s  %-11s %-7s %-52s %s\n", "name", "title", "id", "block",
+               "slack bits", "random", "CPU", "GPU (this build)", "arrangement", "length", "names in the literature",
+               "source");
+    for (uint32_t i = 0; i < r->n_methods; ++i)
+        put_method(&r->methods[i], format);
     return 0;
 }
 

@@ -461,9 +461,10 @@ static const cli_section sections[] = {
      "length of its blocks; `slack bits`, which a decoder may read behind a block, and ignores; whether single "
      "integers "
      "can be decoded; how the CPU decodes it (`yes`: to integers; `docids`: also sums them up; `find`: also finds the "
-     "first docid from some docid on without decoding the block); whether this build decodes it on the GPU; and where "
-     "it "
-     "was published."},
+     "first docid from some docid on without decoding the block); whether this build decodes it on the GPU; of "
+     "codecs of whole bytes, their place in the taxonomy of Stepanov et al. (CIKM 2011): where the descriptor bits lie "
+     "that tell lengths (`split` over an integer's bytes, `packed` beside each integer, in a `group` for several), how "
+     "they tell them (`unary`, `binary`), and the codec's names in the literature; and where it was published."},
     {NULL},
 };
 
