@@ -727,8 +727,8 @@ GX_API const char *gx_preset_name(gx_preset p);
 /* The preset's own k1 and b; both NaN where it has none. p < GX_N_PRESETS. */
 GX_API void gx_preset_parameters(gx_preset p, float *k1, float *b);
 
-/* How a search finds the answer. All algorithms give the same answer. GX_ALGORITHM_PMF and
- * GX_ALGORITHM_TAAT are those of Ding, He, Yan and Suel (WWW 2009). */
+/* How a search finds the answer. All algorithms give the same answer. GX_ALGORITHM_PMF, GX_ALGORITHM_TAAT and
+ * GX_ALGORITHM_DAAT are those of Ding, He, Yan and Suel (WWW 2009). */
 typedef enum gx_algorithm {
     /* The engine's own, the fastest: list at a time with a rising threshold, bounds and maps. On the
      * CPU, an OR of many terms adds the impacts of its lists up, the shortest first, or takes
@@ -749,6 +749,10 @@ typedef enum gx_algorithm {
      * not suffice, and on a GPU those of more than 67,108,864 documents: as GX_ALGORITHM_AUTO
      * without it. */
     GX_ALGORITHM_BLOCK_MAX,
+    /* Document at a time, on the CPU: a pointer into each list, moved by forward seeks over blocks, of which only those
+     * are decoded where a pointer stands. Scores every document found. On a GPU, whose counterpart it is: as
+     * GX_ALGORITHM_PMF. */
+    GX_ALGORITHM_DAAT,
     GX_N_ALGORITHMS
 } gx_algorithm;
 
@@ -832,7 +836,7 @@ typedef struct gx_query_options {
      * each part that is searched by itself has its share of the budget, by its documents, and a threshold of its own.
      *
      * Scores are exact, and answers do not depend on threads, batches or instruction sets. Answers are exact all the
-     * same on a GPU, for AND and AND-then-OR, with prune = false, GX_ALGORITHM_PMF or GX_ALGORITHM_TAAT, and where
+     * same on a GPU, for AND and AND-then-OR, with prune = false, GX_ALGORITHM_PMF, _TAAT or _DAAT, and where
      * map_memory does not suffice for the tables of GX_ALGORITHM_BLOCK_MAX, which searches here. */
     uint64_t block_budget;
     /* A prior is taken by gx_search and gx_explain; what else takes options refuses it or, as counting does, has no use
@@ -949,7 +953,7 @@ GX_API void gx_session_close(gx_session *s);
 
 /* The bytes that a session of a GPU engine holds; 0 on the CPU. They grow with the batch and k.
  * device and pinned together stay below 1e8 bytes on each GPU, unless a query needs more: one with k
- * far above 1,000, with GX_ALGORITHM_PMF or GX_ALGORITHM_TAAT, or with prune = false. */
+ * far above 1,000, with GX_ALGORITHM_PMF, _TAAT or _DAAT, or with prune = false. */
 typedef struct gx_session_memory {
     size_t size;
     uint64_t device; /* GPU memory */

@@ -15,7 +15,7 @@ extern "C" {
 /* The words of options with a choice, as their enumerations count them. */
 #define GX_OP_WORDS "or|and|and-or"
 #define GX_PRESET_WORDS "bm25|bm25:lucene|bm25:pisa|bm25:atire|bm25:robertson|bm25:lucene-lossy|impact"
-#define GX_ALGORITHM_WORDS "auto|pmf|taat|block-max"
+#define GX_ALGORITHM_WORDS "auto|pmf|taat|block-max|daat"
 #define GX_SYNTAX_WORDS "plain|boolean"
 #define GX_QUOTES_WORDS_LIST "phrase|words"
 

@@ -91,11 +91,15 @@ typedef struct gx_calibrate_options {
     void *user;
     const char *costs; /* a file for all measured costs, tab-separated with a first line of names; NULL: none */
     bool force;        /* replace what stands at `costs` */
+    /* How queries are answered. Batches are measured with GX_ALGORITHM_AUTO alone, which hybrid searches take: other
+     * algorithms are measured to be compared, and their profile lacks batches. */
+    gx_algorithm algorithm;
+    int only_op; /* measure this gx_op alone; below 0: all three */
 } gx_calibrate_options;
 #define GX_CALIBRATE_OPTIONS                                                                                           \
     {                                                                                                                  \
         sizeof(gx_calibrate_options), NULL, NULL, GX_LOG_OPTIONS, 3000, 5, 10, 1000, 1, false, NULL, NULL, NULL, NULL, \
-            false                                                                                                      \
+            false, GX_ALGORITHM_AUTO, -1                                                                               \
     }
 GX_API void gx_calibrate_options_init(gx_calibrate_options *o, size_t size);
 

@@ -92,6 +92,8 @@ static gx_status answer_masked(gx_cpu_searcher *s, const gx_plan *plan, gx_op op
     gx_status st = gx_cpu_selection_mask(&s->selection, plan, &masked.mask, err);
     if (st == GX_OK && plan->prune && plan->algorithm == GX_ALGORITHM_PMF && op == GX_OP_AND)
         st = gx_cpu_intersect(s, &masked, hits, err);
+    else if (st == GX_OK && plan->prune && plan->algorithm == GX_ALGORITHM_DAAT)
+        st = gx_cpu_document_at_a_time(s, &masked, op, hits, err);
     else if (st == GX_OK)
         st = gx_cpu_exhaust(s, &masked, op, hits, err);
     gx_cpu_selection_end(&s->selection);
@@ -183,7 +185,8 @@ static way choose(const gx_cpu_searcher *s, const gx_plan *plan, gx_op op, uint6
     const uint32_t n_docs = s->ix->n_docs;
     if (op == GX_OP_OR && gx_plan_skips_blocks(plan))
         return BLOCK_MAX;
-    if (!plan->prune || plan->algorithm == GX_ALGORITHM_PMF || plan->algorithm == GX_ALGORITHM_TAAT)
+    if (!plan->prune || plan->algorithm == GX_ALGORITHM_PMF || plan->algorithm == GX_ALGORITHM_TAAT ||
+        plan->algorithm == GX_ALGORITHM_DAAT)
         return EXHAUST;
     if (op == GX_OP_OR && plan->algorithm == GX_ALGORITHM_BLOCK_MAX)
         return BLOCK_MAX;

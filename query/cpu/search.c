@@ -104,6 +104,7 @@ void gx_cpu_searcher_close(gx_cpu_searcher *s)
     gx_huge_free(s->scores, ((size_t)s->ix->n_docs + GX_CPU_SCORES_SLACK) * sizeof *s->scores);
     free(s->match_counts);
     gx_cpu_pmf_free(&s->pmf);
+    gx_cpu_daat_free(&s->daat);
     gx_cpu_selection_free(&s->selection);
     gx_cpu_block_max_free(s->block_max);
     free(s);

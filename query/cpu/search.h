@@ -1,4 +1,4 @@
-/* search.h: one thread's search of one plan. The CPU engine has five ways to search:
+/* search.h: one thread's search of one plan. The CPU engine has six ways to search:
  *
  *   gx_cpu_exhaust     adds every posting of every list to an accumulator a document. It is
  *                      obviously right, a witness of the others. It is also GX_ALGORITHM_TAAT
@@ -7,6 +7,7 @@
  *                      words, or very large k
  *   gx_cpu_search      reads list after list with a rising threshold; see search.c
  *   gx_cpu_intersect   answers AND as GX_ALGORITHM_PMF; see pmf.c
+ *   gx_cpu_document_at_a_time   answers as GX_ALGORITHM_DAAT; see daat.c
  *   gx_cpu_block_max   reads range after range of documents, for long OR queries; see block_max.h
  */
 #ifndef GX_QUERY_CPU_SEARCH_H
@@ -53,6 +54,12 @@ typedef struct gx_cpu_pmf {
     size_t max_docids, max_scores, max_positions, max_needed, max_decoded;
 } gx_cpu_pmf;
 
+/* What gx_cpu_document_at_a_time works on. */
+typedef struct gx_cpu_daat {
+    struct gx_cpu_pointer *pointers; /* [max_pointers] */
+    uint32_t max_pointers;
+} gx_cpu_daat;
+
 typedef struct gx_cpu_block_max_state gx_cpu_block_max_state; /* block_max.c */
 
 typedef struct gx_cpu_searcher {
@@ -77,6 +84,7 @@ typedef struct gx_cpu_searcher {
     uint32_t *scores; /* [n_docs] accumulators, GX_CPU_SCORES_SLACK more. All 0 between plans; NULL until needed */
     uint16_t *match_counts; /* [n_docs] the number of lists that hold the document, likewise */
     gx_cpu_pmf pmf;
+    gx_cpu_daat daat;
     /* Of a first threshold that is likely: the least share of the postings that the selection must allow for it
      * (0: the threshold is known); postings that have been read, and those that it allows. */
     double least_share;
@@ -107,6 +115,9 @@ void gx_cpu_expect(const gx_cpu_searcher *s, const gx_plan *plan, bool known);
 /* Answer plan under AND. As above. */
 gx_status gx_cpu_intersect(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hits, gx_error *err);
 void gx_cpu_pmf_free(gx_cpu_pmf *m);
+/* Answer plan under op. As above. */
+gx_status gx_cpu_document_at_a_time(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err);
+void gx_cpu_daat_free(gx_cpu_daat *d);
 
 /* Add to scores[n] what rest's terms add to them in docids[n], which rise; rescore.c. */
 void gx_cpu_add_scores(gx_cpu_searcher *s, const gx_plan *rest, const uint32_t *docids, uint32_t *scores, uint32_t n);

@@ -21,11 +21,16 @@ static uint64_t blocks_of(uint64_t n, uint32_t each)
     return (n + each - 1) / each;
 }
 
-/* Calls f with one of the two decoder pairs that are compiled here: the default codec, or any. */
+/* Calls f with one of the decoder pairs that are compiled here: the default codec, the paper's, the same with a width for
+ * each block, or any. */
 template <typename F> static void with_decoders(uint32_t coding, F f)
 {
     if (coding == GX_CODEC_GPUBP128)
         f(pair_gpubp128());
+    else if (coding == GX_CODEC_PFORDELTA)
+        f(decoder_pair<pfordelta>());
+    else if (coding == GX_CODEC_GPUPFD128)
+        f(decoder_pair<gpupfd128>());
     else
         f(pair_any());
 }

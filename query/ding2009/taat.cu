@@ -103,10 +103,10 @@ static whole_list view_list_of(const gpu_prepared_index *s, const gx_plan_term *
     return view_entry(s->X, *e, s->ix->header->codings[e->coding]);
 }
 
-/* PMF answers AND by candidates. Everything else uses accumulators. */
+/* PMF, which stands for document at a time here, answers AND by candidates. Everything else uses accumulators. */
 static bool by_candidates(const gx_plan *plan, gx_op op)
 {
-    return op == GX_OP_AND && plan->algorithm == GX_ALGORITHM_PMF;
+    return op == GX_OP_AND && (plan->algorithm == GX_ALGORITHM_PMF || plan->algorithm == GX_ALGORITHM_DAAT);
 }
 
 /* Lays out the query's arrays with their greatest lengths. */

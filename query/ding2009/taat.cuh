@@ -109,7 +109,8 @@ gx_status taat_run(taat_space **space, const gpu_prepared_index *s, session_memo
 
 static inline bool is_ding2009(const gx_plan *plan)
 {
-    return plan->prune && (plan->algorithm == GX_ALGORITHM_PMF || plan->algorithm == GX_ALGORITHM_TAAT);
+    return plan->prune && (plan->algorithm == GX_ALGORITHM_PMF || plan->algorithm == GX_ALGORITHM_TAAT ||
+                           plan->algorithm == GX_ALGORITHM_DAAT);
 }
 
 } // namespace gx

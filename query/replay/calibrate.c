@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/text/c_locale.h"
 #include "engine/clock.h"
 #include "engine/files/atomic_file.h"
 #include "engine/memory/grow.h"
 #include "engine/random.h"
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "engine/text/c_locale.h"
 #include "query/engine/engine.h"
 #include "query/engine/session.h"
 #include "query/log/query_log.h"
@@ -172,6 +172,7 @@ static gx_status make_plans(calibration *c, gx_op op, uint32_t k, plan_set *p, g
     o.op = op;
     o.k = k;
     o.preset = c->preset;
+    o.algorithm = c->opt->algorithm;
     p->n = p->n_fitted = 0;
     p->op = op;
     for (size_t i = 0; i < c->n_queries; ++i) {
@@ -321,7 +322,8 @@ static gx_status time_plans(calibration *c, const plan_set *p, gx_error *err)
             st = time_alone(c, e, p, err);
     }
     const uint32_t k = p->plans[0].k, most = BATCH_KEYS / k < MOST_BATCH ? BATCH_KEYS / k : MOST_BATCH;
-    for (uint32_t size = LEAST_BATCH; size <= most && c->engines[1] && st == GX_OK; size *= 2) {
+    const bool batches = c->engines[1] && c->opt->algorithm == GX_ALGORITHM_AUTO;
+    for (uint32_t size = LEAST_BATCH; size <= most && batches && st == GX_OK; size *= 2) {
         for (int held_out = 0; held_out < 2 && st == GX_OK; ++held_out)
             st = time_batches(c, p, size, held_out, err);
     }
@@ -335,6 +337,8 @@ static gx_status measure(calibration *c, gx_calibration *report, gx_error *err)
     plan_set p = {.plans = malloc((c->n_queries + 1) * sizeof *p.plans), .batch = malloc(MOST_BATCH * sizeof *p.batch)};
     gx_status st = p.plans && p.batch ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for %zu plans", c->n_queries);
     for (int op = 0; op < N_OPS; ++op) {
+        if (c->opt->only_op >= 0 && c->opt->only_op != op)
+            continue;
         for (int i = 0; i < (ks[0] == ks[1] ? 1 : 2) && st == GX_OK; ++i) {
             st = make_plans(c, (gx_op)op, ks[i], &p, err);
             if (st == GX_OK && p.n)
@@ -439,13 +443,18 @@ static void report_kind(const calibration *c, gx_cost_kind kind, const gx_cost_p
         report->by_size[s] = errors_of(c, p, (cost_choice){kind, true, -1, LEAST_BATCH << s}, 0, errors);
 }
 
+static bool is_measured(const calibration *c, gx_cost_kind kind)
+{
+    return c->engines[kind != GX_COST_CPU] && (kind != GX_COST_GPU_BATCH || c->opt->algorithm == GX_ALGORITHM_AUTO);
+}
+
 /* Fit models that lack a feature, for each feature in turn. */
 static gx_status ablate(const calibration *c, const fit_space *space, gx_calibration *report, gx_error *err)
 {
     gx_status st = GX_OK;
     for (int f = 0; f < GX_N_COST_FEATURES && st == GX_OK; ++f) {
         for (int kind = 0; kind < GX_N_COST_KINDS && st == GX_OK; ++kind) {
-            if (!c->engines[kind != GX_COST_CPU])
+            if (!is_measured(c, (gx_cost_kind)kind))
                 continue;
             st = fit_kind(c, (gx_cost_kind)kind, 1u << f, space->samples, space->without, err);
             if (st == GX_OK && (f != GX_COST_FEATURE_BATCH || kind == GX_COST_GPU_BATCH))
@@ -464,7 +473,7 @@ static gx_status fit_all(calibration *c, gx_cost_profile *out, gx_calibration *r
                        ? GX_OK
                        : gx_fail(err, GX_ENOMEM, "no memory for %zu costs", c->n_costs);
     for (int kind = 0; kind < GX_N_COST_KINDS && st == GX_OK; ++kind) {
-        if (!c->engines[kind != GX_COST_CPU])
+        if (!is_measured(c, (gx_cost_kind)kind))
             continue;
         st = fit_kind(c, (gx_cost_kind)kind, 0, space.samples, out, err);
         out->measured[kind] = true;
@@ -577,6 +586,8 @@ gx_status gx_calibrate(gx_cost_profile *out, gx_calibration *report, gx_engine *
         gx_sized_read(&o, sizeof o, given, GX_SIZE_THROUGH(gx_calibrate_options, user), "gx_calibrate_options", err);
     if (st != GX_OK)
         return st;
+    if ((uint32_t)o.algorithm >= GX_N_ALGORITHMS || o.only_op >= N_OPS)
+        return gx_fail(err, GX_EUSAGE, "there is no algorithm %u or no operator %d", (uint32_t)o.algorithm, o.only_op);
     if (!o.log || !o.n_queries || !o.runs || !o.small_k || !o.large_k || (!cpu && !gpu))
         return gx_fail(err, GX_EUSAGE, "a calibration needs a log, an engine, and n_queries, runs and k of at least 1");
     calibration c = {.opt = &o, .engines = {cpu, gpu}, .random = o.seed};

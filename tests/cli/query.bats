@@ -147,7 +147,7 @@ END
         pruned=$output
         ask query -q --engine=cpu -f trec --prune=off "$TINY" "$query"
         [ "$output" = "$pruned" ]
-        for algorithm in pmf taat block-max; do
+        for algorithm in pmf taat block-max daat; do
             ask query -q --engine=cpu -f trec --algorithm=$algorithm --recursion=2 "$TINY" "$query"
             [ "$output" = "$pruned" ]
         done
@@ -346,7 +346,7 @@ build_years() {
     [ "$(ids --filter 'year:>2001 OR has:cat' --filter 'id:@list' --filter 'NOT id:y1' years.gx word)" = 'y3 ' ]
     [ "$(ids --not=list --filter 'has:year' years.gx word)" = 'y2 ' ]
     for op in or and and-or; do
-        for way in --prune=off --algorithm=auto --algorithm=pmf --algorithm=taat --algorithm=block-max; do
+        for way in --prune=off --algorithm={auto,pmf,taat,block-max,daat}; do
             [ "$(ids --op=$op $way --filter 'year:{2001 TO *]' years.gx word)" = 'y2 y3 ' ]
         done
     done
@@ -521,7 +521,7 @@ ids() { # of a query's results, in the order of their names
     [ "$(ids --only=every "$TINY" compression)" = "$all" ]
     [ "$(ids --only=every --not=one "$TINY" compression)" = "$rest" ]
     for op in or and and-or; do
-        for way in --prune=off --algorithm=auto --algorithm=pmf --algorithm=taat --algorithm=block-max; do
+        for way in --prune=off --algorithm={auto,pmf,taat,block-max,daat}; do
             [ "$(ids --op=$op $way --not=one "$TINY" compression)" = "$rest" ]
         done
     done

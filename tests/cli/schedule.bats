@@ -33,6 +33,28 @@ assert r["fitted_queries"] == 4 and r["held_out_queries"] == 4 and r["relative_e
 assert r["relative_errors"]["cpu"]["held_out"]["costs"] >= 0' <.stdout
 }
 
+@test "calibrate measures an algorithm and an operator alone, keeps no profile of them, and simulates by their costs" {
+    ask calibrate -q --engine=cpu "$TINY" log --algorithm=daat --op=and --costs=costs.tsv --report=report.json --runs=1
+    exits 0
+    [ ! -e "$TINY.profile" ]
+    [ "$(tail -n +2 costs.tsv | cut -f1,2 | sort -u)" = $'cpu\t1' ]
+    python3 -c 'import json
+r = json.load(open("report.json"))["relative_errors"]
+assert r["cpu"]["and"] and not r["cpu"]["or"] and not r["gpu_batch"]["fitted"], r'
+    sed -n 's/^cpu\t/gpu_alone\t/p' costs.tsv >gpu.tsv
+    cat gpu.tsv >>costs.tsv
+    ask bench schedule --simulate --costs=costs.tsv --op=and -k 10 --queries=500
+    exits 0
+    says 'CPU+GPU parallel'
+    ask calibrate -q --engine=cpu "$TINY" log --algorithm=pmf --output=p.json --runs=1
+    exits 0
+    [ -e p.json ]
+    ask calibrate "$TINY" log --algorithm=maxscore
+    exits 2
+    ask calibrate "$TINY" log --op=not
+    exits 2
+}
+
 @test "a profile goes beside the index, or into the cache folder where that cannot be" {
     cp "$TINY" mine.gx
     ask calibrate --engine=cpu -q mine.gx log --runs 1

@@ -186,4 +186,5 @@ void check_answer(const fixture *f, const engine_row *row, const test_query *t, 
 const search_variant ways[N_SEARCH_VARIANTS] = {
     {true, false, GX_ALGORITHM_AUTO}, {false, false, GX_ALGORITHM_AUTO}, {true, true, GX_ALGORITHM_AUTO},
     {true, false, GX_ALGORITHM_PMF},  {true, false, GX_ALGORITHM_TAAT},  {true, false, GX_ALGORITHM_BLOCK_MAX},
+    {true, false, GX_ALGORITHM_DAAT},
 };

@@ -60,7 +60,7 @@ typedef struct search_variant {
     bool prune, alone; /* alone: a call a query */
     gx_algorithm algorithm;
 } search_variant;
-#define N_SEARCH_VARIANTS 6
+#define N_SEARCH_VARIANTS 7
 extern const search_variant ways[N_SEARCH_VARIANTS];
 
 /* Fail unless the answer is the oracle's: docids, scores' bits, and within roundings the exact

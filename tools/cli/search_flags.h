@@ -132,8 +132,8 @@
      "how the results are found, to compare algorithms; the results are always the same. `auto`: the engine's own " \
      "choice, the fastest; `pmf`: for AND, Parallel Merge Find, which intersects the lists and skips blocks; for OR " \
      "as `taat`; `taat`: term at a time, which scores every posting into a table with a place for each document; " \
-     "these " \
-     "two are those of Ding et al. (2009). `block-max`: for OR, bounds of ranges of documents, which `auto` " \
+     "`daat`: document at a time, with forward seeks over blocks, on a GPU as `pmf`; these three are those of Ding " \
+     "et al. (2009). `block-max`: for OR, bounds of ranges of documents, which `auto` " \
      "takes for queries of many terms, and on a GPU for fewer learned weights where it is likely to be faster; else " \
      "as `auto`"}, \
     {"recursion", 0, CLI_COUNT, "N", "0", \

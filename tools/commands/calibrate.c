@@ -197,6 +197,8 @@ static int calibrate(const cli_args *a, gx_engine *engines[2], const char *outpu
     opt.seed = cli_count(a, "seed");
     opt.ablate = cli_switch(a, "ablate");
     opt.costs = cli_text(a, "costs");
+    opt.algorithm = (gx_algorithm)cli_choice(a, "algorithm");
+    opt.only_op = cli_choice(a, "op") - 1;
     opt.force = cli_switch(a, "force");
     opt.cancel = is_stopped;
     opt.progress = on_progress;
@@ -210,14 +212,14 @@ static int calibrate(const cli_args *a, gx_engine *engines[2], const char *outpu
     }
     progress_end(&p);
     const char *path = cli_text(a, "report");
-    const bool profile_on_stdout = !strcmp(output, "-");
-    if (!code && gx_cost_profile_write(profile, output, cli_switch(a, "force"), &err))
+    const bool profile_on_stdout = output && !strcmp(output, "-");
+    if (!code && output && gx_cost_profile_write(profile, output, cli_switch(a, "force"), &err))
         code = cli_fail_error(&err);
     if (!code && path)
         code = write_report(report, path, cli_switch(a, "force"));
     else if (!code && !profile_on_stdout && !cli_quiet())
         put_report(report);
-    if (!code && !profile_on_stdout)
+    if (!code && output && !profile_on_stdout)
         cli_note("the profile is in %s", output);
     free(report);
     free(profile);
@@ -233,7 +235,8 @@ static int run(const cli_args *a)
         return cli_usage(a, "--report and --output both go to %s; give another name", cli_text(a, "output"));
     int code = cli_open_index(&ix, a, a->argv[0]);
     stop_on_signals();
-    if (!code)
+    const bool of_searches = cli_choice(a, "algorithm") == GX_ALGORITHM_AUTO && cli_choice(a, "op") == 0;
+    if (!code && (of_searches || cli_text(a, "output")))
         output = choose_output(a, ix, &code);
     if (!code)
         code = refuse_old(a, cli_text(a, "report"));
@@ -259,6 +262,13 @@ static const cli_flag flags[] = {
      .max = 1 << 20},
     {"runs", 0, CLI_COUNT, "N", "5", "times that each query and each batch is timed; the median counts", .min = 1,
      .max = 1000},
+    {"algorithm", 0, CLI_CHOICE, CLI_ALGORITHMS, "auto",
+     "measure queries answered in this way, as `gpuidx query --algorithm` has them; batches are measured with `auto` "
+     "alone. `daat` measures the algorithms of Ding et al. (2009): document at a time on the CPU, Parallel Merge Find "
+     "on the GPU; `gpuidx bench schedule --simulate --costs` makes their Figure 7 of what it writes. Unless it is "
+     "`auto`, no profile is kept but by `--output`, since searches answer otherwise"},
+    {"op", 0, CLI_CHOICE, "all|" CLI_OPS, "all",
+     "measure this operator alone; then no profile is kept but by `--output`"},
     {"seed", 0, CLI_COUNT, "N", "1", "chooses the queries of the batches"},
     {"ablate", 0, CLI_SWITCH, NULL, NULL,
      "also tell the errors of models that lack one of the features, for each feature in turn"},
@@ -295,6 +305,8 @@ static const cli_section sections[] = {
 
 static const cli_section examples[] = {
     {"gpuidx calibrate corpus.gx log.txt", "Measure, and keep the profile beside the index."},
+    {"gpuidx calibrate corpus.gx log.txt --algorithm=daat --op=and --costs=costs.tsv",
+     "Costs of the algorithms of Ding et al. (2009), for `gpuidx bench schedule --simulate`."},
     {"gpuidx calibrate corpus.gx log.txt other.txt --ablate -o /dev/null",
      "How well does a model of one log predict another, and which features does it need?"},
     {NULL},

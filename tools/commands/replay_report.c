@@ -171,7 +171,8 @@ static void put_stages(FILE *out, const replay_facts *f)
     put_stage(out, "  scoring", w->seconds[GX_SEARCH_SCORE], r, opt->threads);
     put_stage(out, "  selecting", w->seconds[GX_SEARCH_SELECT], r, opt->threads);
     put_stage(out, "  copying out", w->seconds[GX_SEARCH_COPY_OUT], r, opt->threads);
-    if (opt->query.algorithm == GX_ALGORITHM_PMF || opt->query.algorithm == GX_ALGORITHM_TAAT) {
+    if (opt->query.algorithm == GX_ALGORITHM_PMF || opt->query.algorithm == GX_ALGORITHM_TAAT ||
+        opt->query.algorithm == GX_ALGORITHM_DAAT) {
         for (int i = 0; i < GX_N_STEPS; ++i)
             put_stage(out, step_names[i], w->steps[i], r, opt->threads);
     }

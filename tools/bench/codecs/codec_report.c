@@ -151,8 +151,8 @@ static void put_method(const codec_method *m, codec_format format)
 {
     const bool csv = format == FORMAT_CSV, of_index = m->codec && !m->paper;
     const taxon none = {"", csv ? "" : "-", csv ? "" : "-", csv ? "" : "-"}, *t = taxon_of(m);
-    const char *const random = of_index && m->codec->random_access ? "yes" : "no",
-                      *const gpu = codec_on_gpu(m) ? "yes" : "no";
+    const char *const random = of_index && m->codec->random_access ? "yes" : "no", *const gpu =
+                                                                                       codec_on_gpu(m) ? "yes" : "no";
     t = t ? t : &none;
     printf(csv ? "%s,%s" : "%-18s %-14s", m->name, m->title);
     put_count(format, 3, of_index, of_index ? m->codec->id : 0);

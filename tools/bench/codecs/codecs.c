@@ -19,11 +19,11 @@
 
 #define FIGURES "3|recursion|lengths|elias-fano"
 typedef enum codec_figure { /* 1 more than its place in FIGURES */
-    FIGURE_NONE,
-    FIGURE_3,         /* Mallia et al. 2019: speed by length, of lists drawn at random */
-    FIGURE_RECURSION, /* Ding et al. 2009, Figure 3 */
-    FIGURE_LENGTHS,   /* their Figure 4 */
-    FIGURE_ELIASFANO
+                            FIGURE_NONE,
+                            FIGURE_3,         /* Mallia et al. 2019: speed by length, of lists drawn at random */
+                            FIGURE_RECURSION, /* Ding et al. 2009, Figure 3 */
+                            FIGURE_LENGTHS,   /* their Figure 4 */
+                            FIGURE_ELIASFANO
 } codec_figure;
 
 enum { LEAST_LENGTH = 7 }; /* the shortest lists of FIGURE_LENGTHS have more than 2^6 postings */
@@ -288,7 +288,7 @@ static int check_flags(const cli_args *a, uint64_t table, codec_figure figure)
     int code = 0;
     if (cli_switch(a, "list"))
         return BENCH_REFUSE(a, "--list", "the list of codecs measures nothing", "table", "figure", "index", "queries",
-                      "sample", "model", "from", "to", "step", "seed", "engine", "plot");
+                            "sample", "model", "from", "to", "step", "seed", "engine", "plot");
     if (figure && table)
         return cli_usage(a, "--table and --figure: one of them");
     if ((table == 2 || table == 4) && !cli_given(a, "index"))
@@ -311,16 +311,16 @@ static int check_flags(const cli_args *a, uint64_t table, codec_figure figure)
     if (cli_given(a, "sample") && !cli_given(a, "queries"))
         return cli_usage(a, "--sample: of which log's queries? --queries=LOG");
     if (cli_given(a, "index"))
-        code = BENCH_REFUSE(a, "--index", "an index's lists are as they are, not drawn at random", "model", "from", "to",
-                      "step");
+        code = BENCH_REFUSE(a, "--index", "an index's lists are as they are, not drawn at random", "model", "from",
+                            "to", "step");
     else if (table == 1)
-        code = BENCH_REFUSE(a, "--table=1", "Table 1 is of lists of 2^16 and 2^25 integers, of both models", "model", "from",
-                      "to", "step");
+        code = BENCH_REFUSE(a, "--table=1", "Table 1 is of lists of 2^16 and 2^25 integers, of both models", "model",
+                            "from", "to", "step");
     else if (table == 3)
         code = BENCH_REFUSE(a, "--table=3", "Table 3 is of Uniform lists of every length", "model", "step");
     if (code == 0 && (table == 1 || table == 2))
-        code = BENCH_REFUSE(a, table == 1 ? "--table=1" : "--table=2", "plots are of speeds, and the table has sizes alone",
-                      "plot");
+        code = BENCH_REFUSE(a, table == 1 ? "--table=1" : "--table=2",
+                            "plots are of speeds, and the table has sizes alone", "plot");
     if (code != 0)
         return code;
     if (cli_count(a, "from") > cli_count(a, "to"))

@@ -108,7 +108,8 @@ gx_status sizes_count(sizes *out, sizes_figure figure, const gx_bench_lists *l, 
         const uint64_t n = l->begins[i + 1] - l->begins[i];
         longest = n > longest ? n : longest;
     }
-    uint64_t words = gx_pack_list_words(&gx_codec_ef128, longest), of_rice = gx_pack_list_words(&gx_codec_rice, longest);
+    uint64_t words = gx_pack_list_words(&gx_codec_ef128, longest),
+             of_rice = gx_pack_list_words(&gx_codec_rice, longest);
     words = of_rice > words ? of_rice : words;
     of_rice = gx_pack_list_words(&gx_codec_pfordelta, longest);
     words = of_rice > words ? of_rice : words;

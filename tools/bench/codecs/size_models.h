@@ -16,8 +16,8 @@
 enum { SIZE_LEVELS = 5 }; /* 0 to 4, as the paper's figure has */
 
 /* Bits of v[n] by PForDelta, one width for all, the exceptions' arrays coded by it again `levels` times; each width is
- * the one that takes the fewest bits of those that at least half of the integers fit into. A header of 32 bits has the width and the number of exceptions. UINT64_MAX: no
- * memory. */
+ * the one that takes the fewest bits of those that at least half of the integers fit into. A header of 32 bits has the
+ * width and the number of exceptions. UINT64_MAX: no memory. */
 uint64_t size_pfordelta_whole(const uint32_t *v, uint64_t n, uint32_t levels);
 
 /* Bits of v[n] by PForDelta in blocks of 128, each with the width that takes the fewest bits. Exceptions are linked

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "codecs/decode.h"
 #include "engine/parallel.h"
 #include "engine/random.h"
 #include "engine/status.h"
@@ -42,6 +43,7 @@ typedef struct term {
     uint32_t *words; /* payload: docid blocks, then tf blocks */
     uint32_t *heads, *docid_ends, *tf_ends;
     uint32_t n_blocks, n_words;
+    uint8_t docid_param, tf_param;
 } term;
 
 typedef struct generator {
@@ -171,36 +173,41 @@ static bool make_postings(const generator *m, const term *t, uint64_t seed, post
     return ok;
 }
 
+/* Encode coded[n] in blocks behind the term's words; ends[n_blocks]. Returns the list's parameter. */
+static uint8_t encode_blocks(const gx_codec *c, term *t, const uint32_t *coded, uint32_t n, uint32_t *ends)
+{
+    const uint8_t param = c->param ? c->param(coded, n) : 0;
+    for (uint32_t j = 0; j < t->n_blocks; ++j) {
+        const uint32_t first = j * c->block_len;
+        t->n_words +=
+            c->encode(coded + first, n - first < c->block_len ? n - first : c->block_len, param, t->words + t->n_words);
+        ends[j] = t->n_words;
+    }
+    return param;
+}
+
 static bool encode(const generator *m, term *t, const postings *p)
 {
     const gx_codec *c = m->opt.codec;
     const uint32_t len = c->block_len;
-    uint32_t block[GX_MAX_BLOCK];
     t->df = p->n;
     t->n_blocks = (p->n + len - 1) / len;
     const size_t capacity = 2 * (size_t)t->n_blocks * c->max_words(len);
+    uint32_t *coded = malloc(p->n * sizeof *coded);
     t->words = malloc(capacity * sizeof *t->words);
     t->heads = malloc(3 * (size_t)t->n_blocks * sizeof *t->heads);
-    if (!t->words || !t->heads)
+    if (!coded || !t->words || !t->heads) {
+        free(coded);
         return false;
+    }
     t->docid_ends = t->heads + t->n_blocks;
     t->tf_ends = t->docid_ends + t->n_blocks;
-    for (uint32_t j = 0; j < t->n_blocks; ++j) {
-        const uint32_t first = j * len, n = p->n - first < len ? p->n - first : len;
-        t->heads[j] = p->docids[first];
-        block[0] = 0;
-        for (uint32_t i = 1; i < n; ++i)
-            block[i] = p->docids[first + i] - p->docids[first + i - 1] - 1;
-        t->n_words += c->encode(block, n, 0, t->words + t->n_words);
-        t->docid_ends[j] = t->n_words;
-    }
-    for (uint32_t j = 0; j < t->n_blocks; ++j) {
-        const uint32_t first = j * len, n = p->n - first < len ? p->n - first : len;
-        for (uint32_t i = 0; i < n; ++i)
-            block[i] = p->tfs[first + i] - 1;
-        t->n_words += c->encode(block, n, 0, t->words + t->n_words);
-        t->tf_ends[j] = t->n_words;
-    }
+    gx_docids_to_gaps(p->docids, p->n, len, coded, t->heads);
+    t->docid_param = encode_blocks(c, t, coded, p->n, t->docid_ends);
+    for (uint32_t i = 0; i < p->n; ++i)
+        coded[i] = p->tfs[i] - 1;
+    t->tf_param = encode_blocks(c, t, coded, p->n, t->tf_ends);
+    free(coded);
     uint32_t *fit = realloc(t->words, (t->n_words + 1ull) * sizeof *fit);
     t->words = fit ? fit : t->words;
     return true;
@@ -333,7 +340,8 @@ static bool assemble_index(generator *m, uint32_t threads)
     uint64_t block = 0, word = 0;
     for (uint32_t i = 0; i < n_terms; ++i) {
         ((gx_list_entry *)(memory + at[1]))[i] =
-            (gx_list_entry){m->terms[i].df, (uint32_t)block, (uint32_t)word, (uint8_t)(word >> 32), 0, 0, 0};
+            (gx_list_entry){m->terms[i].df,          (uint32_t)block,     (uint32_t)word, (uint8_t)(word >> 32), 0,
+                            m->terms[i].docid_param, m->terms[i].tf_param};
         block += m->terms[i].n_blocks;
         word += m->terms[i].n_words;
     }
@@ -394,10 +402,10 @@ static uint32_t thread_count(const gx_synth_options *opt)
 gx_status gx_synth_open(gx_synth **out, const gx_synth_options *opt, gx_error *err)
 {
     *out = NULL;
-    if (opt->n_docs < 1000 || opt->n_terms < 64 || !(opt->density > 0) || !opt->codec || opt->codec->param)
+    if (opt->n_docs < 1000 || opt->n_terms < 64 || !(opt->density > 0) || !opt->codec)
         return gx_fail(err, GX_EUSAGE,
                        "a generated collection needs at least 1,000 documents, 64 terms, a density above 0 and a "
-                       "codec without parameter");
+                       "codec");
     const uint32_t threads = thread_count(opt);
     generator m = {.opt = *opt, .s = calloc(1, sizeof *m.s)};
     rng r = rng_from(opt->seed + 99);
@@ -442,8 +450,8 @@ static void take_doc_lens(generator *m, const uint32_t *doc_lens)
 gx_status gx_synth_open_lists(gx_synth **out, const gx_synth_options *opt, const gx_synth_lists *lists, gx_error *err)
 {
     *out = NULL;
-    if (opt->n_docs == 0 || opt->n_terms == 0 || !opt->codec || opt->codec->param)
-        return gx_fail(err, GX_EUSAGE, "an index of given lists needs documents, lists and a codec without parameter");
+    if (opt->n_docs == 0 || opt->n_terms == 0 || !opt->codec)
+        return gx_fail(err, GX_EUSAGE, "an index of given lists needs documents, lists and a codec");
     const uint32_t threads = thread_count(opt);
     generator m = {.opt = *opt, .s = calloc(1, sizeof *m.s)};
     given_lists g = {&m, lists};

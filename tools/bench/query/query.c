@@ -104,8 +104,9 @@ static int read_choices(const cli_args *a, choices *c)
         c->n_ops = table == 3 ? 2 : 3;
         c->n_ks = 1;
         if (!ours) {
-            c->n_algorithms = 2;
-            c->algorithms[0] = GX_ALGORITHM_PMF, c->algorithms[1] = GX_ALGORITHM_AUTO;
+            c->n_algorithms = 3;
+            c->algorithms[0] = GX_ALGORITHM_DAAT, c->algorithms[1] = GX_ALGORITHM_PMF;
+            c->algorithms[2] = GX_ALGORITHM_AUTO;
         }
     }
     return 0;
@@ -184,7 +185,8 @@ static int open_queries(query_bench *b, const cli_args *a, gx_index **ix, gx_syn
         opt.n_docs = (uint32_t)cli_count(a, "documents");
         opt.n_queries = most;
         opt.seed = cli_count(a, "seed");
-        opt.codec = gx_codec_by_name("gpubp128");
+        if (gx_codec_find(&opt.codec, cli_text(a, "codec"), &err))
+            return cli_usage(a, "--codec=%s: %s", cli_text(a, "codec"), err.text);
         cli_note("making a collection of %u documents", opt.n_docs);
         if (gx_synth_open(synth, &opt, &err))
             return cli_fail_error(&err);
@@ -270,6 +272,14 @@ static int precompute_pair_thresholds(query_bench *b, const cli_args *a, gx_op o
     return cli_precompute_pair_thresholds(b->engines[b->n_engines - 1].en, a, &opt);
 }
 
+static bool has_algorithm(const choices *c, gx_algorithm algorithm)
+{
+    for (uint32_t i = 0; i < c->n_algorithms; ++i)
+        if (c->algorithms[i] == algorithm)
+            return true;
+    return false;
+}
+
 static int measure(query_bench *b, const cli_args *a, const choices *c, uint32_t recursion)
 {
     gx_error err = {0};
@@ -288,6 +298,8 @@ static int measure(query_bench *b, const cli_args *a, const choices *c, uint32_t
             for (uint32_t e = 0; e < b->n_engines; ++e) {
                 const bool gpu = gx_engine_get_kind(b->engines[e].en) == GX_ENGINE_GPU;
                 for (uint32_t i = 0; i < c->n_algorithms; ++i) {
+                    if (gpu && c->algorithms[i] == GX_ALGORITHM_DAAT && has_algorithm(c, GX_ALGORITHM_PMF))
+                        continue; /* it is pmf there */
                     for (uint32_t batch = 0; batch < (gpu ? c->n_batches : 1); ++batch) {
                         if (query_measure(b, &b->engines[e], c->algorithms[i], recursion, gpu ? c->batches[batch] : 1,
                                           &b->rows[b->n_rows], &err))
@@ -326,7 +338,8 @@ static int measure_fixed(query_bench *b, const cli_args *a, const choices *c, ui
     opt.n_docs = 1000;
     opt.n_queries = b->n;
     opt.seed = b->seed;
-    opt.codec = gx_codec_by_name("gpubp128");
+    if (gx_codec_find(&opt.codec, cli_text(a, "codec"), &err))
+        return cli_fail_error(&err);
     cli_note("as many queries of %u documents", opt.n_docs);
     if (gx_synth_open(&synth, &opt, &err))
         return cli_fail_error(&err);
@@ -362,7 +375,7 @@ static int report(const query_bench *b, const cli_args *a, query_format format)
 }
 
 #define OF_AN_INDEX                                                                                                    \
-    "device-memory", "map-memory", "join", "resident", "residency-policy", "warm", "devices", "spread", "linger",     \
+    "device-memory", "map-memory", "join", "resident", "residency-policy", "warm", "devices", "spread", "linger",      \
         "pair-thresholds", "check", "load"
 
 /* Flags that count for nothing in what is asked for; 0, or the exit code. */
@@ -375,15 +388,15 @@ static int check_flags(const cli_args *a, const choices *c)
     if (figure)
         return BENCH_REFUSE(a, cli_choice(a, "figure") ? "--figure=ratio" : "--figure=recursion",
                             "two lists are intersected, by all levels of recursion", "op", "top", "algorithm",
-                            "recursion", "batch", "limit", "runs", OF_AN_INDEX);
-    bool pmf = false, and = false;
-    for (uint32_t i = 0; i < c->n_algorithms; ++i)
-        pmf |= c->algorithms[i] == GX_ALGORITHM_PMF;
+                            "recursion", "batch", "limit", "runs", "codec", OF_AN_INDEX);
+    bool pmf = has_algorithm(c, GX_ALGORITHM_PMF), and = false;
     for (uint32_t i = 0; i < c->n_ops; ++i)
         and |= c->ops[i] != GX_OP_OR;
     if (cli_given(a, "recursion") && !(pmf && and))
         return cli_usage(a, "--recursion is of AND by Parallel Merge Find; none is measured here: --algorithm=pmf "
                             "--op=and");
+    if (!cli_given(a, "documents") && cli_given(a, "codec"))
+        return cli_usage(a, "--codec is of a collection that is made (--documents); an index has its own");
     if (cli_given(a, "documents"))
         return BENCH_REFUSE(a, "--documents", "the collection is made in memory", "check", "load");
     return 0;
@@ -484,14 +497,18 @@ static const cli_flag flags[] = {
      "and "
      "a log",
      .min = 1000, .max = 4e9},
+    {"codec", 0, CLI_TEXT, "NAME", "gpubp128",
+     "with `--documents`: the codec of its lists, such as `pfordelta`, the paper's, or `gpupfd128`, which has a width "
+     "for each block as the paper's CPU has"},
     {"seed", 0, CLI_COUNT, "N", "1",
      "the seed of the random numbers: the same seed gives the same collection for `--documents` and the same lists for "
      "`--figure`"},
     {"runs", 0, CLI_COUNT, "N", "3", "answer the queries `N` times; more runs give steadier figures", .min = 1,
      .max = 1000},
     {"table", 0, CLI_COUNT, "N", NULL,
-     "print a table as Ding et al. (WWW 2009) have it, for `pmf` and for our own algorithm: 2: time by operator; 3: "
-     "shares of the steps. It has its own operators, and takes the first number of `-k`",
+     "print a table as Ding et al. (WWW 2009) have it, for `daat` and `pmf`, theirs, and for our own algorithm: 2: "
+     "time by operator; 3: shares of the steps. It has its own operators, and takes the first number of `-k`. A GPU has no "
+     "`daat`; of the CPU's, seeking and scoring are one step: intersection of an AND, scoring of an OR",
      .min = 2, .max = 3},
     {"figure", 0, CLI_CHOICE, "recursion|ratio|recall", NULL,
      "print the numbers of their Figure 6, the speed of intersections: `recursion`: of two lists of equal length, by "

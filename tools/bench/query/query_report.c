@@ -15,7 +15,7 @@ const char *query_op_name(gx_op op)
 
 const char *query_algorithm_name(gx_algorithm a)
 {
-    static const char *const names[GX_N_ALGORITHMS] = {"auto", "pmf", "taat", "block-max"};
+    static const char *const names[GX_N_ALGORITHMS] = {"auto", "pmf", "taat", "block-max", "daat"};
     return names[a];
 }
 

@@ -302,9 +302,8 @@ static int check_flags(const cli_args *a)
                    ? code
                    : BENCH_REFUSE(a, "--within", "rates are searched for, not taken in turn", "per-decade");
     }
-    const int code =
-        BENCH_REFUSE(a, "--simulate", "no query is answered", "gpu-threads", "submitters", "engines", "cores",
-                     "seconds", "least-rate", "most-rate", "per-decade", "within", OF_ENGINES);
+    const int code = BENCH_REFUSE(a, "--simulate", "no query is answered", "gpu-threads", "submitters", "engines",
+                                  "cores", "seconds", "least-rate", "most-rate", "per-decade", "within", OF_ENGINES);
     return code || cli_given(a, "costs") ? code
                                          : BENCH_REFUSE(a, "--simulate",
                                                         "the assumed costs are of one kind of query; --costs=FILE has "

@@ -129,8 +129,7 @@ static void elias_fano_has_a_one_an_integer_and_a_zero_a_step(void **state)
             ++bits;
         assert_int_equal(size_eliasfano(n, universe), bits);
         const uint64_t zeros = ((universe - 1) >> b) + 1;
-        assert_int_equal(size_eliasfano_pointers(n, universe),
-                         (n / 256 + zeros / 256) * width_of(bits - n * b));
+        assert_int_equal(size_eliasfano_pointers(n, universe), (n / 256 + zeros / 256) * width_of(bits - n * b));
     }
 }
 
