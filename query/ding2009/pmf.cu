@@ -21,8 +21,8 @@ static uint64_t blocks_of(uint64_t n, uint32_t each)
     return (n + each - 1) / each;
 }
 
-/* Calls f with one of the decoder pairs that are compiled here: the default codec, the paper's, the same with a width for
- * each block, or any. */
+/* Calls f with one of the decoder pairs that are compiled here: the default codec, the paper's, the same with a width
+ * for each block, or any. */
 template <typename F> static void with_decoders(uint32_t coding, F f)
 {
     if (coding == GX_CODEC_GPUBP128)

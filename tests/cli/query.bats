@@ -134,7 +134,8 @@ END
 --algorithm=block-max.means.something.to.OR.alone --op=and --algorithm=block-max
 --resident.means.something.to.a.GPU.alone --resident=10%
 END
-    for flags in '--recursion=2 --algorithm=pmf --op=and' --algorithm=pmf --prune=off '--algorithm=block-max --op=and-or'; do
+    for flags in '--recursion=2 --algorithm=pmf --op=and' --algorithm=pmf --prune=off \
+        '--algorithm=block-max --op=and-or'; do
         ask query --engine=cpu -f trec $flags "$TINY" 'merge find'
         exits 0
         [[ $stderr != *means* ]]
