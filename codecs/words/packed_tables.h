@@ -26,4 +26,10 @@
     GX_ROWS_TO_16(f), GX_ROW64(f, 17), GX_ROW64(f, 18), GX_ROW64(f, 19), GX_ROW64(f, 20), GX_ROW64(f, 21),             \
         GX_ROW64(f, 22), GX_ROW64(f, 23), GX_ROW64(f, 24), GX_ROW64(f, 25)
 
+/* 8 integers of up to 25 bits, 4 a half: the bytes of each, counted from the half's first byte, and
+ * what to shift away. The second half begins at byte 4 b / 8. */
+#define GX_HALF_BIT(b, q, t) ((2 * (q) + (t) / 4) / 4 * (4 * (b) % 8) + (2 * (q) + (t) / 4) % 4 * (b))
+#define GX_HALF_FROM(b, q, t) GX_HALF_BIT(b, (q) % 4, t) / 8 + (t) % 4
+#define GX_HALF_SHIFT(b, q, t) ((t) % 4 ? 0 : GX_HALF_BIT(b, (q) % 4, t) % 8)
+
 #endif

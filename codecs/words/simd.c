@@ -7,7 +7,7 @@
 #include "codecs/words/pack.h"
 #include "engine/isa.h"
 
-extern const gx_simd gx_simd_avx2, gx_simd_avx512;
+extern const gx_simd gx_simd_avx2, gx_simd_avx512, gx_simd_neon;
 
 static bool always(void)
 {
@@ -153,6 +153,8 @@ static const gx_simd portable = {"portable", "portable",   always,        gx_unp
 const gx_simd *const gx_simds[] = {&portable,
 #ifdef __x86_64__
                                    &gx_simd_avx2, &gx_simd_avx512,
+#elif defined(__aarch64__)
+                                   &gx_simd_neon,
 #endif
                                    NULL};
 

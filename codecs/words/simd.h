@@ -10,7 +10,7 @@
 #include "engine/api/gpuidx.h"
 
 typedef struct gx_simd {
-    const char *name, *title; /* "avx512", "AVX-512" */
+    const char *name, *title; /* as "avx512" and "AVX-512" */
     bool (*usable)(void);     /* whether this CPU can run it. Call it before the others: it also fills tables */
 
     /* n integers of b bits in a row (pack.h); as docids: out[i] = head - 1 + (v[0] + 1) + .. +

@@ -8,13 +8,9 @@
 
 #include "codecs/words/packed_tables.h"
 
-/* 8 integers of up to 25 bits, 4 a half: the bytes of each, counted from the half's first byte, and
- * what to shift away. The second half begins at byte 4 b / 8. */
-#define YMM_BIT(b, q, t) ((2 * (q) + (t) / 4) / 4 * (4 * (b) % 8) + (2 * (q) + (t) / 4) % 4 * (b))
-#define YMM_FROM(b, q, t) YMM_BIT(b, (q) % 4, t) / 8 + (t) % 4
-#define YMM_SHIFT(b, q, t) ((t) % 4 ? 0 : YMM_BIT(b, (q) % 4, t) % 8)
-static const _Alignas(64) uint8_t ymm_from[26][64] = {GX_ROWS_TO_25(YMM_FROM)}, ymm_shift[26][64] = {
-                                                                                    GX_ROWS_TO_25(YMM_SHIFT)};
+/* The first 32 bytes of a row are those of GX_HALF_FROM and GX_HALF_SHIFT. */
+static const _Alignas(64) uint8_t ymm_from[26][64] = {GX_ROWS_TO_25(GX_HALF_FROM)}, ymm_shift[26][64] = {
+                                                                                    GX_ROWS_TO_25(GX_HALF_SHIFT)};
 
 typedef struct gx_unpacker8 {
     __m256i from, shift, mask;

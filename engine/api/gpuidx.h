@@ -18,7 +18,7 @@
  *   - The library prints nothing, never exits and installs no signal handlers. It keeps no state
  *     outside the objects that it returns, but for one: on first use it chooses the processor's
  *     instruction set for the whole process. The environment variable GX_CPU ("portable", "avx2",
- *     "avx512"; for tests and measurements) restricts that choice.
+ *     "avx512", "neon"; for tests and measurements) restricts that choice.
  *   - Structs that may grow begin with their size in bytes. Set it to sizeof, or let the struct's
  *     init function set it. Every function returns GX_EUSAGE, and writes nothing, where the size is
  *     below that of the struct's first version or above 4,096. Members beyond the caller's size

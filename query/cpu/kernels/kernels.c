@@ -16,6 +16,9 @@ static bool runs_here(const gx_cpu_kernels *k)
                __builtin_cpu_supports("popcnt");
     if (k == &gx_cpu_avx2)
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+#elif GX_ARM64
+    if (k == &gx_cpu_neon)
+        return true;
 #endif
     return k == &gx_cpu_portable;
 }
@@ -25,6 +28,8 @@ static const gx_cpu_kernels *const forms[] = {
 #if GX_X86
     &gx_cpu_avx512,
     &gx_cpu_avx2,
+#elif GX_ARM64
+    &gx_cpu_neon,
 #endif
     &gx_cpu_portable,
 };

@@ -28,6 +28,8 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define GX_X86 1
+#elif defined(__aarch64__) && defined(__GNUC__)
+#define GX_ARM64 1
 #endif
 
 #define GX_CPU_BATCH 512u                                 /* candidates that make a batch */
@@ -236,6 +238,7 @@ typedef struct gx_cpu_kernels {
 
 extern const gx_cpu_kernels gx_cpu_portable;
 extern const gx_cpu_kernels gx_cpu_avx2;   /* where GX_X86 */
+extern const gx_cpu_kernels gx_cpu_neon;   /* where GX_ARM64 */
 extern const gx_cpu_kernels gx_cpu_avx512; /* where GX_X86; wants F, BW, DQ, VL, VBMI, VBMI2, VPOPCNTDQ */
 
 /* The best that this processor runs, or the one that the environment's GX_CPU names (isa.h); NULL

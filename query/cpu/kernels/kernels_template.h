@@ -45,7 +45,7 @@
  *   compress_store_f                   vector's remaining entries behind them are undefined then
  *
  * A vectors' header may bring a kernel of its own: it defines OWN_COUNT_BELOW or
- * OWN_DENSE_POSITIONS beside it. A header whose vectors read packed blocks defines MAX_DOCID_BITS,
+ * OWN_DENSE_POSITIONS beside it; COUNT_BELOW_BY_HALVES chooses the search by halves. A header whose vectors read packed blocks defines MAX_DOCID_BITS,
  * MAX_TF_BITS, unpack_docids as kernels.h has it, and:
  *
  *   block_tfs                          the tfs of a block of up to 128 postings
@@ -284,7 +284,22 @@ static bool any_tf_reaches(const u32 *tfs, u32 n, u32 min_tf)
     return false;
 }
 
-#ifndef OWN_COUNT_BELOW
+#ifdef COUNT_BELOW_BY_HALVES
+static u32 count_below(const u32 *docids, u32 n, u32 doc)
+{
+    u32 lo = 0;
+    while (n) {
+        const u32 half = n / 2;
+        if (docids[lo + half] < doc) {
+            lo += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return lo;
+}
+#elif !defined OWN_COUNT_BELOW
 static u32 count_below(const u32 *docids, u32 n, u32 doc)
 {
     for (u32 v = 0; v < n; v += LANES) {

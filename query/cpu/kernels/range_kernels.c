@@ -21,9 +21,7 @@ static const uint64_t bits_before[GX_SEGMENT_RANGES][4] = {BELOW8(NONE), BELOW8(
 #define VECTOR 1
 #include "query/cpu/kernels/range_kernels_body.h"
 
-#if GX_X86
-#include <immintrin.h>
-
+#if GX_X86 || GX_ARM64
 /* For every set of 8 documents, where each finds its tf among those of the set, a byte each; 0x80:
  * nowhere. */
 #define PLACE(m, i) (((m) >> (i)&1 ? (uint64_t)__builtin_popcount((m) & ((1u << (i)) - 1)) : UINT64_C(0x80)) << 8 * (i))
@@ -33,6 +31,18 @@ static const uint64_t bits_before[GX_SEGMENT_RANGES][4] = {BELOW8(NONE), BELOW8(
 #define PLACES16(m) PLACES4(m), PLACES4((m) + 4), PLACES4((m) + 8), PLACES4((m) + 12)
 #define PLACES64(m) PLACES16(m), PLACES16((m) + 16), PLACES16((m) + 32), PLACES16((m) + 48)
 static const uint64_t places[256] = {PLACES64(0), PLACES64(64), PLACES64(128), PLACES64(192)};
+#endif
+
+#if GX_ARM64
+#include <arm_neon.h>
+
+#define KERNELS neon
+#define VECTOR 16
+#include "query/cpu/kernels/range_kernels_body.h"
+#endif
+
+#if GX_X86
+#include <immintrin.h>
 
 #pragma GCC push_options
 #pragma GCC target("avx2,bmi,bmi2,popcnt,lzcnt")
@@ -56,6 +66,9 @@ const gx_range_kernels *gx_range_kernels_like(const gx_cpu_kernels *kernels)
         return &avx512;
     if (kernels == &gx_cpu_avx2)
         return &avx2;
+#elif GX_ARM64
+    if (kernels == &gx_cpu_neon)
+        return &neon;
 #endif
     (void)kernels;
     return &portable;

@@ -1,6 +1,6 @@
 /* range_kernels_body.h: the loops of range_kernels.h, included once an instruction set by
- * range_kernels.c, which defines KERNELS, the table's name, and VECTOR, the bytes of a vector: 32 and
- * 64 by intrinsics, 1 for plain C. */
+ * range_kernels.c, which defines KERNELS, the table's name, and VECTOR, the bytes of a vector: 16 by
+ * NEON's intrinsics, 32 and 64 by those of AVX2 and AVX-512, 1 for plain C. */
 
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -184,6 +184,78 @@ static uint32_t NAME(reach)(const uint16_t *sums, uint32_t least)
                                             _mm256_cmpeq_epi16(_mm256_max_epu16(b, at_least), b));
     return (uint32_t)_mm256_movemask_epi8(_mm256_permute4x64_epi64(both, 0xd8));
 }
+#elif VECTOR == 16
+/* sum, and 8 bounds in units. */
+static inline uint16x8_t NAME(add_units)(uint16x8_t sum, uint8x8_t bounds, uint16x8_t weight)
+{
+    const uint16x8_t row = vshll_n_u8(bounds, 8);
+    const uint32x4_t lo = vmull_u16(vget_low_u16(row), vget_low_u16(weight)), hi = vmull_high_u16(row, weight);
+    return vaddq_u16(sum, vuzp2q_u16(vreinterpretq_u16_u32(lo), vreinterpretq_u16_u32(hi)));
+}
+
+static void NAME(sum_bounds)(uint16_t *sums, const uint8_t *const *rows, const uint16_t *weights, uint32_t n_lists,
+                             size_t at, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i += 32) {
+        uint16x8_t a = vdupq_n_u16(0), b = a, c = a, d = a;
+        for (uint32_t l = 0; l < n_lists; ++l) {
+            const uint8_t *row = rows[l] + at + i;
+            const uint8x16_t low = vld1q_u8(row), high = vld1q_u8(row + 16);
+            const uint16x8_t weight = vdupq_n_u16(weights[l]);
+            gx_prefetch(row + FETCH_AHEAD);
+            a = NAME(add_units)(a, vget_low_u8(low), weight);
+            b = NAME(add_units)(b, vget_high_u8(low), weight);
+            c = NAME(add_units)(c, vget_low_u8(high), weight);
+            d = NAME(add_units)(d, vget_high_u8(high), weight);
+        }
+        vst1q_u16(sums + i, a);
+        vst1q_u16(sums + i + 8, b);
+        vst1q_u16(sums + i + 16, c);
+        vst1q_u16(sums + i + 24, d);
+    }
+}
+
+/* Add bounds, those of the ranges of the set, which are one after another. */
+static inline void NAME(add_row)(uint16_t *sums, const uint8_t *bounds, uint32_t ranges, uint16x8_t weight)
+{
+    const uint32_t ones = vget_lane_u32(vreinterpret_u32_u8(vcnt_u8(vcreate_u8(ranges))), 0);
+    const uint32_t before = ones * 0x01010100u; /* byte i: the ranges of the bytes below it */
+    for (uint32_t i = 0; i < 4; ++i) {
+        const uint8x8_t place = vcreate_u8(places[ranges >> 8 * i & 255]);
+        const uint8x8_t row = vtbl1_u8(vld1_u8(bounds + (before >> 8 * i & 255)), place);
+        vst1q_u16(sums + 8 * i, NAME(add_units)(vld1q_u16(sums + 8 * i), row, weight));
+    }
+}
+
+static inline uint16x8_t NAME(set_weight)(uint32_t weight)
+{
+    return vdupq_n_u16((uint16_t)weight);
+}
+
+static void NAME(add_tiles)(uint16_t *sums, const uint8_t *bounds, const uint32_t *starts, const uint8_t *present,
+                            uint32_t weight, uint32_t n_tiles)
+{
+    const uint16x8_t factor = NAME(set_weight)(weight);
+    for (uint32_t i = 0; i < n_tiles; ++i, sums += GX_TILE_SEGMENTS) {
+        const uint8x8_t row = vtbl1_u8(vld1_u8(bounds + starts[i]), vcreate_u8(places[present[i]]));
+        vst1q_u16(sums, NAME(add_units)(vld1q_u16(sums), row, factor));
+    }
+}
+
+static uint32_t NAME(reach)(const uint16_t *sums, uint32_t least)
+{
+    static const uint8_t bit_of[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    if (least > UINT16_MAX)
+        return 0;
+    const uint16x8_t at_least = vdupq_n_u16((uint16_t)least);
+    const uint16x8_t a = vcgeq_u16(vld1q_u16(sums), at_least), b = vcgeq_u16(vld1q_u16(sums + 8), at_least),
+                     c = vcgeq_u16(vld1q_u16(sums + 16), at_least), d = vcgeq_u16(vld1q_u16(sums + 24), at_least);
+    const uint8x16_t low = vuzp1q_u8(vreinterpretq_u8_u16(a), vreinterpretq_u8_u16(b)),
+                     high = vuzp1q_u8(vreinterpretq_u8_u16(c), vreinterpretq_u8_u16(d));
+    uint8x16_t sum = vpaddq_u8(vandq_u8(low, vld1q_u8(bit_of)), vandq_u8(high, vld1q_u8(bit_of)));
+    sum = vpaddq_u8(sum, sum);
+    return vgetq_lane_u32(vreinterpretq_u32_u8(vpaddq_u8(sum, sum)), 0);
+}
 #else
 static void NAME(sum_bounds)(uint16_t *sums, const uint8_t *const *rows, const uint16_t *weights, uint32_t n_lists,
                              size_t at, uint32_t n)
@@ -265,8 +337,14 @@ typedef struct NAME(range_members) {
 static inline NAME(range_members) NAME(members_of)(const gx_dense_rows *l, uint32_t id)
 {
     const uint64_t *bits = l->bits + (size_t)(id / GX_SEGMENT_RANGES) * 4, *in = bits_before[id % GX_SEGMENT_RANGES];
+#if VECTOR == 16 /* which counts bits in vectors alone */
+    const uint8x16_t low = vcntq_u8(vreinterpretq_u8_u64(vandq_u64(vld1q_u64(bits), vld1q_u64(in)))),
+                     high = vcntq_u8(vreinterpretq_u8_u64(vandq_u64(vld1q_u64(bits + 2), vld1q_u64(in + 2))));
+    const uint32_t before = vaddlvq_u8(vaddq_u8(low, high));
+#else
     const int before = __builtin_popcountll(bits[0] & in[0]) + __builtin_popcountll(bits[1] & in[1]) +
                        __builtin_popcountll(bits[2] & in[2]) + __builtin_popcountll(bits[3] & in[3]);
+#endif
     return (NAME(range_members)){bits[id % GX_SEGMENT_RANGES / 8] >> id % 8 * 8 & 255,
                                  l->tfs + l->starts[id / GX_SEGMENT_RANGES] + before};
 }
@@ -276,7 +354,77 @@ static inline void NAME(take_bound)(gx_range_group *g, uint32_t i, const uint8_t
     g->rest[i] = (uint16_t)(g->rest[i] - (bounds[g->ids[i]] * weight >> 8));
 }
 
-#if VECTOR > 1
+#if VECTOR == 16
+static inline uint32x4_t NAME(impacts_of)(uint32x4_t tf, const float *K, float w, bool linear)
+{
+    const float32x4_t f = vcvtq_f32_u32(tf), product = vmulq_n_f32(f, w);
+    const float32x4_t x = linear ? product : vdivq_f32(product, vaddq_f32(f, vld1q_f32(K)));
+    return vandq_u32(vmaxq_u32(vcvtnq_u32_f32(x), vdupq_n_u32(1)), vtstq_u32(tf, tf));
+}
+
+/* A byte permutation brings each tf to its document's place, 0 to the others. linear: w has been divided by
+ * GX_LINEAR_K, a power of two. */
+static inline void NAME(add_range)(gx_range_group *g, uint32_t i, const gx_dense_rows *l, float w, bool linear)
+{
+    const NAME(range_members) m = NAME(members_of)(l, g->ids[i]);
+    const uint16x8_t tf = vmovl_u8(vtbl1_u8(vld1_u8(m.tfs), vcreate_u8(places[m.members])));
+    uint32_t *const to = g->scores[i];
+    const float *const K = g->K[i];
+    vst1q_u32(to, vaddq_u32(vld1q_u32(to), NAME(impacts_of)(vmovl_u16(vget_low_u16(tf)), K, w, linear)));
+    vst1q_u32(to + 4, vaddq_u32(vld1q_u32(to + 4), NAME(impacts_of)(vmovl_high_u16(tf), K + 4, w, linear)));
+}
+
+static inline void NAME(add_each)(gx_range_group *g, const gx_dense_rows *l, uint32_t weight, float w, bool linear)
+{
+    const uint32_t n = g->n;
+    for (uint32_t i = 0; i < n; ++i)
+        NAME(add_range)(g, i, l, w, linear);
+    for (uint32_t i = 0; i < n; ++i)
+        NAME(take_bound)(g, i, l->bounds, weight);
+}
+
+static void NAME(add_dense)(gx_range_group *g, const gx_dense_rows *list, uint32_t weight, float w, bool linear)
+{
+    const gx_dense_rows l = *list;
+    if (linear)
+        NAME(add_each)(g, &l, weight, w * (1 / GX_LINEAR_K), true);
+    else
+        NAME(add_each)(g, &l, weight, w, false);
+}
+
+/* Which of n postings, 16 of them at most, are in the ranges of live: bit i for the i-th. */
+#define BITS_A_POSTING 1
+static inline uint32_t NAME(live_of)(const gx_narrow_posting *postings, uint32_t n, uint32_t live)
+{
+    static const uint8_t bit_of[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    const uint8x16_t range = vshrq_n_u8(
+        vcombine_u8(vmovn_u16(vld1q_u16(postings)), vmovn_u16(vld1q_u16(postings + 8))), GX_RANGE_SHIFT);
+    const uint8x16_t byte = vqtbl1q_u8(vreinterpretq_u8_u32(vdupq_n_u32(live)), vshrq_n_u8(range, 3));
+    const uint8x16_t bit = vqtbl1q_u8(vld1q_u8(bit_of), vandq_u8(range, vdupq_n_u8(7)));
+    const uint8x16_t in = vandq_u8(vtstq_u8(byte, bit), vld1q_u8(bit_of));
+    const uint32_t bits = vaddv_u8(vget_low_u8(in)) | (uint32_t)vaddv_u8(vget_high_u8(in)) << 8;
+    return bits & (n < 16 ? (1u << n) - 1 : UINT32_MAX);
+}
+
+static uint32_t NAME(best_of)(const uint32_t *scores, uint32_t least)
+{
+    static const uint16_t bit_of[8] = {1, 2, 4, 8, 16, 32, 64, 128};
+    const uint32x4_t a = vcgeq_u32(vld1q_u32(scores), vdupq_n_u32(least)),
+                     b = vcgeq_u32(vld1q_u32(scores + 4), vdupq_n_u32(least));
+    return vaddvq_u16(vandq_u16(vuzp1q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b)), vld1q_u16(bit_of)));
+}
+
+static inline bool NAME(reaches)(const uint32_t *scores, int32_t least)
+{
+    return (int32_t)vmaxvq_u32(vmaxq_u32(vld1q_u32(scores), vld1q_u32(scores + 4))) > least;
+}
+
+static inline void NAME(move)(void *to, const void *from)
+{
+    vst1q_u8(to, vld1q_u8(from));
+    vst1q_u8((uint8_t *)to + 16, vld1q_u8((const uint8_t *)from + 16));
+}
+#elif VECTOR > 1
 /* A byte permutation brings each tf to its document's place, 0 to the others. */
 static inline __m128i NAME(place)(NAME(range_members) m)
 {

@@ -84,21 +84,7 @@ static inline uint32_t load_word(const uint8_t *p)
     return word;
 }
 
-/* A search by halves: one lane at a time would look at half of the docids. */
-#define OWN_COUNT_BELOW
-static uint32_t count_below(const uint32_t *docids, uint32_t n, uint32_t doc)
-{
-    uint32_t lo = 0;
-    while (n) {
-        const uint32_t half = n / 2;
-        if (docids[lo + half] < doc) {
-            lo += half + 1;
-            n -= half + 1;
-        } else {
-            n = half;
-        }
-    }
-    return lo;
-}
+/* One lane at a time would look at half of the docids. */
+#define COUNT_BELOW_BY_HALVES
 
 #endif

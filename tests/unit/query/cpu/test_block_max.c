@@ -8,6 +8,7 @@
 #include "query/filter/mask.h"
 #include "tests/support/collection.h"
 #include "tests/support/gen.h"
+#include "tests/support/vectors.h"
 
 typedef struct fixture {
     collection *c;
@@ -380,11 +381,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON(answers_are_the_judges, "portable"),
-        ON(answers_are_the_judges, "avx2"),
+        ON(answers_are_the_judges, VECTORS),
         ON(answers_are_the_judges, "avx512"),
         ON(what_has_no_ranges_is_left_to_other_searches, "portable"),
-        ON(what_has_no_ranges_is_left_to_other_searches, "avx2"),
-        ON(a_cancelled_search_leaves_nothing_behind, "avx2"),
+        ON(what_has_no_ranges_is_left_to_other_searches, VECTORS),
+        ON(a_cancelled_search_leaves_nothing_behind, VECTORS),
         ON(a_cancelled_search_leaves_nothing_behind, "avx512"),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include "query/cpu/search.h"
 #include "tests/support/gen.h"
 #include "tests/support/test.h"
+#include "tests/support/vectors.h"
 
 static const gx_cpu_kernels *kernels_named(const char *name)
 {
@@ -825,7 +826,8 @@ static void the_k_best_are_those_of_a_sort(void **state)
 }
 
 #define ROWS(test)                                                                                                     \
-    {#test " (portable)", test, NULL, NULL, "portable"}, {#test " (AVX2)", test, NULL, NULL, "avx2"},                  \
+    {#test " (portable)", test, NULL, NULL, "portable"},                                                               \
+        {#test " (" VECTORS_TITLE ")", test, NULL, NULL, VECTORS},                                                     \
     {                                                                                                                  \
 #test " (AVX-512)", test, NULL, NULL, "avx512"                                                                 \
     }

@@ -8,6 +8,7 @@
 #include "query/engine/session.h"
 #include "tests/support/query_fixture.h"
 #include "tests/support/test.h"
+#include "tests/support/vectors.h"
 
 /* ---- a random batch ---- */
 
@@ -438,14 +439,15 @@ static void options_out_of_range_are_refused(void **state)
 
 static engine_row rows[] = {
     {"CPU, portable", GX_ENGINE_CPU, "portable", 0},
-    {"CPU, AVX2", GX_ENGINE_CPU, "avx2", 0},
+    {"CPU, " VECTORS_TITLE, GX_ENGINE_CPU, VECTORS, 0},
     {"CPU, AVX-512", GX_ENGINE_CPU, "avx512", 0},
     {"GPU", GX_ENGINE_GPU, NULL, 0},
     {"two GPUs", GX_ENGINE_GPU, NULL, 2},
 };
 
 #define ROWS(test)                                                                                                     \
-    {#test " (CPU, portable)", test, NULL, NULL, &rows[0]}, {#test " (CPU, AVX2)", test, NULL, NULL, &rows[1]},        \
+    {#test " (CPU, portable)", test, NULL, NULL, &rows[0]},                                                            \
+        {#test " (CPU, " VECTORS_TITLE ")", test, NULL, NULL, &rows[1]},                                               \
         {#test " (CPU, AVX-512)", test, NULL, NULL, &rows[2]},                                                         \
     {                                                                                                                  \
 #test " (GPU)", test, NULL, NULL, &rows[3]                                                                     \

@@ -13,6 +13,7 @@
 #include "query/filter/mask.h"
 #include "tests/support/cpu_collection.h"
 #include "tests/support/test.h"
+#include "tests/support/vectors.h"
 
 enum { N_DOCS = 200000, N_WORDS = (N_DOCS + 63) / 64, N_TERMS = 400, MOST_TAGS = 12, MOST_HITS = 40 };
 enum { R, F, W, M, KIND, TAGS, TOPICS, DAY, GROUPS, N_ATTRIBUTES };
@@ -308,7 +309,7 @@ typedef struct searchers {
 
 static void open_searchers(searchers *all)
 {
-    static const char *const names[N_SETS] = {"portable", "avx2", "avx512"};
+    static const char *const names[N_SETS] = {"portable", VECTORS, "avx512"};
     gx_error err = {0};
     for (int i = 0; i < N_SETS; ++i) {
         const gx_cpu_kernels *k = kernels_named(names[i]);

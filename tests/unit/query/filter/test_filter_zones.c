@@ -8,6 +8,7 @@
 #include "query/filter/mask.h"
 #include "tests/support/cpu_collection.h"
 #include "tests/support/test.h"
+#include "tests/support/vectors.h"
 
 enum { N_DOCS = 12 * GX_ZONE_DOCS + 77, N_WORDS = (N_DOCS + 63) / 64, N_ATTRIBUTES = 3 };
 static const gx_attribute attributes[N_ATTRIBUTES] = {
@@ -111,7 +112,7 @@ static uint32_t check_range(gx_cpu_searcher *s, uint32_t attribute, uint32_t fir
 
 static void documents_that_zones_select_are_those_of_the_filter(void **state)
 {
-    static const char *const names[] = {"portable", "avx2", "avx512"};
+    static const char *const names[] = {"portable", VECTORS, "avx512"};
     uint32_t n_sure = 0;
     (void)state;
     for (int i = 0; i < 3; ++i) {

@@ -8,6 +8,7 @@
 #include "engine/api/gpuidx_advanced.h"
 #include "engine/random.h"
 #include "tests/support/scratch.h"
+#include "tests/support/vectors.h"
 
 #define MAX_DOCS 1500u
 #define MANY_DOCS 70000u /* of a few collections, which then have few terms: several tiles of a GPU */
@@ -395,10 +396,10 @@ static void answers_equal_the_judges_with_avx512(void **state)
     check_engine(GX_ENGINE_CPU, "avx512", "CPU (AVX-512)", env_uint("GX_TEST_CASES", 10000), MAX_DOCS);
 }
 
-static void answers_equal_the_judges_with_avx2(void **state)
+static void answers_equal_the_judges_with_vectors(void **state)
 {
     (void)state;
-    check_engine(GX_ENGINE_CPU, "avx2", "CPU (AVX2)", env_uint("GX_TEST_CASES", 10000), MAX_DOCS);
+    check_engine(GX_ENGINE_CPU, VECTORS, "CPU (" VECTORS_TITLE ")", env_uint("GX_TEST_CASES", 10000), MAX_DOCS);
 }
 
 static void answers_equal_the_judges_without_vectors_of_the_processor(void **state)
@@ -417,7 +418,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_equal_the_judges_with_avx512),
-        cmocka_unit_test(answers_equal_the_judges_with_avx2),
+        cmocka_unit_test(answers_equal_the_judges_with_vectors),
         cmocka_unit_test(answers_equal_the_judges_without_vectors_of_the_processor),
         cmocka_unit_test(answers_equal_the_judges_on_a_gpu),
     };
