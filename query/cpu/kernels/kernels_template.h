@@ -45,8 +45,9 @@
  *   compress_store_f                   vector's remaining entries behind them are undefined then
  *
  * A vectors' header may bring a kernel of its own: it defines OWN_COUNT_BELOW or
- * OWN_DENSE_POSITIONS beside it; COUNT_BELOW_BY_HALVES chooses the search by halves. A header whose vectors read packed blocks defines MAX_DOCID_BITS,
- * MAX_TF_BITS, unpack_docids as kernels.h has it, and:
+ * OWN_DENSE_POSITIONS beside it; COUNT_BELOW_BY_HALVES chooses the search by halves. A
+ * header whose vectors read packed blocks defines MAX_DOCID_BITS, MAX_TF_BITS, unpack_docids as
+ * kernels.h has it, and:
  *
  *   block_tfs                          the tfs of a block of up to 128 postings
  *   unpack_tfs(t, words, b, n, min_tf) fill *t; false if no tf reaches min_tf
