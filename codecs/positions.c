@@ -234,7 +234,7 @@ __attribute__((target("popcnt,bmi,bmi2"))) static bool decode_bmi(gx_block_posit
 bool gx_positions_decode(gx_block_positions block, uint64_t all, uint64_t first, uint64_t n, uint32_t *values)
 {
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt"))
+    if (__builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt"))
         return decode_bmi(block, all, first, n, values);
 #endif
     return decode(block, all, first, n, values);

@@ -126,7 +126,7 @@ do_fixtures() {
   tests/versions.py "$work/first/build/tools/gpuidx" tests/data/versions
 }
 do_source() {
-  git archive --format=tar --prefix="gpuidx-$version/" HEAD | xz -9 -T1 >"$out/gpuidx-$version.tar.xz"
+  git archive --format=tar --prefix="gpuidx-$version/" HEAD | xz -6 -T1 >"$out/gpuidx-$version.tar.xz"
   say source "$out/gpuidx-$version.tar.xz, $(stat -c %s "$out/gpuidx-$version.tar.xz") bytes"
 }
 do_docs() {

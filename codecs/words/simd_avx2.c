@@ -35,7 +35,8 @@ static void make_gu_tables(void)
 
 static bool usable(void)
 {
-    if (!__builtin_cpu_supports("avx2"))
+    /* Virtual machines may leave out some of what every processor with AVX2 has; others take this as their sign. */
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("popcnt"))
         return false;
     pthread_once(&gu_tables_once, make_gu_tables);
     return true;

@@ -14,7 +14,7 @@ version=$(sed -n "s/^ *version: '\([0-9.]*\)',/\1/p" meson.build | head -1)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$out"
-git archive --format=tar --prefix="gpuidx-$version/" HEAD | xz -9 -T1 >"$work/gpuidx_$version.orig.tar.xz"
+git archive --format=tar --prefix="gpuidx-$version/" HEAD | xz -6 -T1 >"$work/gpuidx_$version.orig.tar.xz"
 tar -C "$work" -xf "$work/gpuidx_$version.orig.tar.xz"
 cp -r "$work/gpuidx-$version/tools/packaging/debian" "$work/gpuidx-$version/debian"
 

@@ -8,14 +8,17 @@ static bool runs_here(const gx_cpu_kernels *k)
 {
 #if GX_X86
     __builtin_cpu_init();
+    /* Virtual machines may leave out some of what every processor with AVX2 has. */
+    const bool bits = __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+                      __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("lzcnt");
+    const bool avx2 = bits && __builtin_cpu_supports("avx2");
     if (k == &gx_cpu_avx512)
-        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
-               __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("bmi2") &&
-               __builtin_cpu_supports("popcnt");
+               __builtin_cpu_supports("avx512vpopcntdq");
     if (k == &gx_cpu_avx2)
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+        return avx2;
 #elif GX_ARM64
     if (k == &gx_cpu_neon)
         return true;
