@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# wheel.sh [FOLDER [WORK]]: make the wheel that can be given away, py3-none-manylinux_2_28_x86_64, in FOLDER (dist).
+# wheel.sh [FOLDER [WORK]]: make the wheel that can be given away, py3-none-manylinux_2_28_ARCH, in FOLDER (dist).
 #
 # It runs on every system with glibc 2.28 or newer and needs no library but glibc's: the other libraries are linked
 # statically, from the source packages of this system (Debian or Ubuntu; needs no root). gcc compiles against the
 # headers of glibc 2.28, and zig, which has the symbol lists of old glibc versions, links. The tag is py3-none, because
-# the package has no extension module. With nvcc the GPU engine is in it; CUDA=disabled leaves it out. auditwheel checks
-# the result.
+# the package has no extension module. With nvcc the GPU engine is in it; CUDA=disabled leaves it out, and GPU_ARCH is
+# what -Dgpu_arch takes: all, or 80,90, .. (native). auditwheel checks the result, which has at most 30 MB.
+#
+# ARCH=aarch64 makes the wheel for Arm on another machine, without the GPU engine, with Debian's gcc-aarch64-linux-gnu.
 #
 # WORK keeps what is built for the next time (default: a temporary folder).
 set -euo pipefail
@@ -18,7 +20,19 @@ else
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
 fi
-glibc=2.28 most_bytes=15000000 log=$work/log
+glibc=2.28 most_bytes=30000000 log=$work/log
+arch=${ARCH:-$(uname -m)} tool='' cross=()
+case $arch in
+  x86_64) headers=x86-linux-gnu any=x86-linux-any ;;
+  aarch64) headers=aarch64-linux-gnu any=aarch64-linux-any ;;
+  *) echo "wheel.sh: ARCH=$arch: there are x86_64 and aarch64" >&2; exit 2 ;;
+esac
+if [ "$arch" != "$(uname -m)" ]; then
+  tool=$arch-linux-gnu- CUDA=disabled
+  cross=(-DCMAKE_SYSTEM_NAME=Linux "-DCMAKE_SYSTEM_PROCESSOR=$arch")
+  command -v "${tool}gcc" >/dev/null ||
+    { echo "wheel.sh: ${tool}gcc is missing (Debian: gcc-$arch-linux-gnu)" >&2; exit 1; }
+fi
 
 [ -x "$work/venv/bin/auditwheel" ] || {
   python3 -m venv "$work/venv"
@@ -33,20 +47,21 @@ mkdir -p "$work/bin" "$root/lib"
 cat >"$work/bin/old-glibc-cc" <<EOF
 #!/usr/bin/env bash
 headers=${zig%/zig}/lib/libc/include
+gcc=${tool}gcc
 if [[ " \$* " = *" --print-search-dirs "* ]]; then
-  echo "libraries: =$root/lib:\$(dirname "\$(gcc -print-file-name=libstdc++.a)")"
+  echo "libraries: =$root/lib:\$(dirname "\$(\$gcc -print-file-name=libstdc++.a)")"
   exit
 fi
 for word; do
   case \$word in
     -c | -E | -S | -M | -MM | -v | --version | -dump* | -print-*)
-      exec gcc -nostdinc -isystem "\$(gcc -print-file-name=include)" -isystem \$headers/x86-linux-gnu \\
-        -isystem \$headers/generic-glibc -isystem \$headers/x86-linux-any -isystem \$headers/any-linux-any \\
+      exec \$gcc -nostdinc -isystem "\$(\$gcc -print-file-name=include)" -isystem \$headers/$headers \\
+        -isystem \$headers/generic-glibc -isystem \$headers/$any -isystem \$headers/any-linux-any \\
         -D__GLIBC_MINOR__=${glibc#*.} "\$@" ;;
   esac
 done
-exec $zig cc -target x86_64-linux-gnu.$glibc "\$@" "$root/lib/libnewer-glibc.a" \\
-  "\$(gcc -print-file-name=libgcc.a)" -lunwind
+exec $zig cc -target $arch-linux-gnu.$glibc "\$@" "$root/lib/libnewer-glibc.a" \\
+  "\$(\$gcc -print-file-name=libgcc.a)" -lunwind
 EOF
 chmod +x "$work/bin/old-glibc-cc"
 
@@ -56,7 +71,7 @@ cat >"$work/newer-glibc.c" <<'EOF'
 __attribute__((visibility("hidden"))) char __libc_single_threaded = 0;
 EOF
 old-glibc-cc -O2 -fPIC -c "$work/newer-glibc.c" -o "$work/newer-glibc.o"
-ar rcs "$root/lib/libnewer-glibc.a" "$work/newer-glibc.o"
+"${tool}ar" rcs "$root/lib/libnewer-glibc.a" "$work/newer-glibc.o"
 
 # The libraries, each a static archive in $work/root.
 flags='-O2 -fPIC -ffunction-sections -fdata-sections'
@@ -89,14 +104,15 @@ compiled() { # LIBRARY FILE...: an archive of these sources
   (
     cd "$objects"
     old-glibc-cc $flags -D_FILE_OFFSET_BITS=64 -c "${@/#/$OLDPWD/}"
-    ar rcs "$root/lib/lib$library.a" ./*.o
+    "${tool}ar" rcs "$root/lib/lib$library.a" ./*.o
   )
 }
 with_cmake() { # OPTION...
   cmake -S . -B made -DCMAKE_POLICY_VERSION_MINIMUM=3.5 -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=old-glibc-cc \
     -DCMAKE_C_FLAGS="$flags" -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_INSTALL_PREFIX="$root" \
     -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_PREFIX_PATH="$root" -DCMAKE_FIND_ROOT_PATH="$root" \
-    -DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY -DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY -DBUILD_SHARED_LIBS=OFF "$@"
+    -DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY -DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY -DBUILD_SHARED_LIBS=OFF \
+    "${cross[@]}" "$@"
 }
 build_zlib() {
   compiled z {adler32,compress,crc32,deflate,inf{back,fast,late,trees},trees,uncompr,zutil}.c
@@ -108,7 +124,7 @@ build_bzip2() {
   cp bzlib.h "$root/include"
 }
 build_xz-utils() {
-  ./configure -q CC=old-glibc-cc CFLAGS="$flags" --prefix="$root" \
+  ./configure -q CC=old-glibc-cc CFLAGS="$flags" --prefix="$root" ${tool:+--host="${tool%-}"} \
     --disable-{shared,xz,xzdec,lzmadec,lzmainfo,lzma-links,scripts,doc,nls}
   make -s install
 }
@@ -173,19 +189,28 @@ set -e
   exit 1
 }
 
-cat >"$work/native.ini" <<EOF
+cat >"$work/machine.ini" <<EOF
 [binaries]
 c = '$work/bin/old-glibc-cc'
-ar = '$(command -v ar)'
+ar = '$(command -v "${tool}ar")'
+pkg-config = '$(command -v pkg-config)'
 [built-in options]
 c_args = ['-I$root/include']
 c_link_args = ['-L$root/lib', '-Wl,--gc-sections', '-s']
 EOF
+file=native
+if [ "$tool" ]; then
+  printf '[host_machine]\nsystem = "linux"\ncpu_family = "%s"\ncpu = "%s"\nendian = "little"\n' "$arch" "$arch" |
+    tr '"' "'" >>"$work/machine.ini"
+  file=cross
+  export _PYTHON_HOST_PLATFORM=linux-$arch # the tag of the wheel
+fi
 rm -rf "$work/made"
 mkdir -p "$work/made" "$out"
 PKG_CONFIG_LIBDIR=$root/lib/pkgconfig python -m build --wheel -o "$work/made" -Cbuild-dir="$work/build-${CUDA:-auto}" \
-  -Csetup-args="--native-file=$work/native.ini" -Csetup-args=-Dprefer_static=true -Csetup-args=-Dshell=disabled \
-  -Csetup-args=-Dicu=disabled ${CUDA:+-Csetup-args=-Dcuda="$CUDA"} . >"$log" 2>&1 || {
+  -Csetup-args="--$file-file=$work/machine.ini" -Csetup-args=-Dprefer_static=true -Csetup-args=-Dshell=disabled \
+  -Csetup-args=-Dicu=disabled ${CUDA:+-Csetup-args=-Dcuda="$CUDA"} \
+  ${GPU_ARCH:+-Csetup-args=-Dgpu_arch="$GPU_ARCH"} . >"$log" 2>&1 || {
   tail -30 "$log" >&2
   echo "wheel.sh: the wheel could not be built" >&2
   exit 1
@@ -199,8 +224,8 @@ cp "$root"/licenses/* "$info/licenses"
 rm gpuidx-*.whl
 wheel pack gpuidx-*/ >/dev/null
 wheel tags --remove --python-tag py3 --abi-tag none gpuidx-*.whl
-auditwheel repair --plat "manylinux_${glibc/./_}_x86_64" --only-plat -w "$out" gpuidx-*.whl
-wheel=$(echo "$out"/gpuidx-*-py3-none-manylinux_"${glibc/./_}"_x86_64.whl)
+auditwheel repair --plat "manylinux_${glibc/./_}_$arch" --only-plat -w "$out" gpuidx-*.whl
+wheel=$(echo "$out"/gpuidx-*-py3-none-manylinux_"${glibc/./_}_$arch".whl)
 auditwheel show "$wheel"
 if unzip -l "$wheel" 2>/dev/null | grep -q '\.libs/'; then
   echo "wheel.sh: auditwheel had to add libraries" >&2
