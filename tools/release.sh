@@ -143,10 +143,10 @@ do_deb() {
     { tail -20 "$out/deb.log" >&2; fail deb 'the packages could not be made'; }
   tools/packaging/clean_root.sh "$work/bare" bookworm true >/dev/null
   cp "$out"/deb/*.deb "$work/bare/src"
-  cp -r tests/data/scifact tools/packaging/debian/tests tools/python/examples "$work/bare/src"
+  cp -r tests/data/scifact tools/packaging/debian/tests "$work/bare/src"
   tools/packaging/clean_root.sh "$work/bare" bookworm sh -euc '
     apt-get update -q && apt-get install -q -y --no-install-recommends ./*.deb
-    mkdir -p tests/data tools/python; cp -r scifact tests/data; cp -r examples tools/python
+    mkdir -p tests/data; cp -r scifact tests/data
     tests/scifact && tests/python' >"$out/deb-use.log" 2>&1 || { tail -20 "$out/deb-use.log" >&2
     fail deb 'the installed packages do not work'; }
   ndcg=$(awk '$1 == "ndcg_cut_10" { print $3 }' "$out/deb-use.log")
