@@ -50,6 +50,7 @@ typedef struct connection {
     char *in;               /* [cap] */
     size_t cap;
     uint64_t begin; /* when the request was due, or sent */
+    uint64_t sent_at;
     bool busy;
 } connection;
 
@@ -62,7 +63,7 @@ typedef struct client {
     uint32_t *idle, n_idle;
     uint64_t next, end, begin; /* next: the number of the next request */
     uint64_t done, failed, refused;
-    gx_histogram latency;
+    gx_histogram latency, refusals;
     pthread_t thread;
 } client;
 
@@ -178,6 +179,7 @@ static void begin_request(client *c, uint32_t i, uint64_t begin)
     k->sending = &c->requests[(c->first + c->next++) % c->n_requests];
     k->sent = k->got = k->need = 0;
     k->begin = begin;
+    k->sent_at = now();
     k->busy = true;
     const ssize_t n = send(k->fd, k->sending->bytes, k->sending->len, MSG_DONTWAIT | MSG_NOSIGNAL);
     k->sent = n > 0 ? (size_t)n : 0;
@@ -190,7 +192,7 @@ static void end_request(client *c, uint32_t i)
 {
     connection *k = &c->all[i];
     const int status = k->got > 12 ? atoi(k->in + 9) : 0;
-    gx_histogram_add(&c->latency, now() - k->begin, 1);
+    gx_histogram_add(status == 429 ? &c->refusals : &c->latency, now() - (status == 429 ? k->sent_at : k->begin), 1);
     c->done += status == 200;
     c->refused += status == 429;
     c->failed += status != 200 && status != 429;
@@ -293,7 +295,7 @@ static void read_options(options *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    static gx_histogram latency;
+    static gx_histogram latency, refusals;
     options o;
     size_t n_queries;
     if (argc < 4) {
@@ -336,6 +338,7 @@ int main(int argc, char **argv)
     for (uint32_t t = 0; t < o.threads; ++t) {
         pthread_join(clients[t].thread, NULL);
         gx_histogram_merge(&latency, &clients[t].latency);
+        gx_histogram_merge(&refusals, &clients[t].refusals);
         done += clients[t].done;
         failed += clients[t].failed;
         refused += clients[t].refused;
@@ -349,6 +352,10 @@ int main(int argc, char **argv)
            1e-3 * gx_histogram_mean(&latency), 1e-3 * (double)gx_histogram_quantile(&latency, 0.5),
            1e-3 * (double)gx_histogram_quantile(&latency, 0.9), 1e-3 * (double)gx_histogram_quantile(&latency, 0.99),
            1e-3 * (double)gx_histogram_quantile(&latency, 0.999), 1e-3 * (double)latency.max);
+    if (refused)
+        printf("refusals, us from the sending: p50 %.0f, p99 %.0f, max %.0f\n",
+               1e-3 * (double)gx_histogram_quantile(&refusals, 0.5),
+               1e-3 * (double)gx_histogram_quantile(&refusals, 0.99), 1e-3 * (double)refusals.max);
     printf("clients: %.2f processors, %.1f us a request\n", used / seconds, done ? 1e6 * used / (double)done : 0);
     return failed > 0;
 }
