@@ -65,6 +65,41 @@ class Operations(unittest.TestCase):
             self.assertIn(flag, help_text)
         self.assertIn('ListenStream=127.0.0.1:', read(os.path.join(folder, 'gpuidx.socket')))
 
+    def test_the_manifests_and_the_job_name_what_there_is(self):
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../tools/serve/operate')
+        help_text, s = run('help', 'serve').stdout, self.serve('docs=' + build(), '--engine=cpu')
+        text = read(os.path.join(folder, 'kubernetes.yaml'))
+        for flag in re.findall(r'- (--[a-z-]+)', text) + re.findall(r'serve "\$@" (--\w+)',
+                                                                   read(os.path.join(folder, 'slurm.sh'))):
+            self.assertIn(flag, help_text)
+        for path in re.findall(r'path: (/[a-z/]+)', text):
+            self.assertEqual(s.get(path).status, 200, path)
+
+    def test_a_job_of_slurm(self):
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../tools/serve/operate/slurm.sh')
+        folder = os.path.join(FOLDER, 'job')
+        p = subprocess.Popen(['bash', script, 'docs=' + build()], stderr=subprocess.PIPE, text=True, env={
+            **os.environ, 'GPUIDX': os.environ['GPUIDX'], 'GPUIDX_FOLDER': folder, 'GPUIDX_PORT': '0',
+            'SLURM_CPUS_PER_TASK': '2', 'SLURMD_NODENAME': '127.0.0.1'})
+        try:
+            end = time.monotonic() + 60
+            while not os.path.exists(os.path.join(folder, 'address')) and time.monotonic() < end:
+                time.sleep(0.05)
+            time.sleep(0.2)
+            address, token = (read(os.path.join(folder, n)).strip() for n in ['address', 'token'])
+            self.assertEqual(os.stat(os.path.join(folder, 'token')).st_mode & 0o77, 0)
+            for headers, status in [({}, 401), ({'Authorization': 'Bearer ' + token}, 200)]:
+                c = http.client.HTTPConnection(address.split('//')[1], timeout=60)
+                c.request('POST', '/retrieve', '{"queries": ["terms"]}', headers)
+                self.assertEqual(c.getresponse().status, status)
+                c.close()
+        finally:
+            p.terminate()
+            words = p.communicate(timeout=60)[1]
+        self.assertEqual(p.returncode, 0, words)
+        p = subprocess.run(['bash', script], capture_output=True, text=True)
+        self.assertEqual((p.returncode, p.stderr), (2, 'usage: sbatch slurm.sh NAME=INDEX...\n'))
+
     def test_latencies_are_told(self):
         s = self.serve('docs=' + build(), '--engine=cpu')
         self.assertEqual(s.get('/v1/status').json['latest'], 0)
