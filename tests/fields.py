@@ -114,63 +114,124 @@ class Field:
 
 
 class World:
-    """What brute force knows: words of each document by field, lengths, and impacts by the fields of a query."""
-    def __init__(self, documents, names, fields, k1, b):
-        self.documents = documents
+    """What brute force knows: words of each document by field, lengths, and impacts by the fields of a query.
+
+    Names of lists: word, and field:word for one field alone. idf: of the scorer, idf(df)."""
+    def __init__(self, documents, names, fields, k1, b, scoring, scorer):
+        self.documents, self.scoring, self.scorer, self.k1 = documents, scoring, scorer, k1
+        self.fields = fields
         words = [{f: d.get(f, '').split() for f in names} for d in documents]
         n = len(documents)
         self.impacts, self.df = [{} for _ in documents], {}
         norms = {}
-        every = fields + [Field(name, 1.0, b) for name in names if name not in [f.name for f in fields]]
+        self.units = {}
+        self.every = every = fields + [Field(name, 1.0, b) for name in names if name not in [f.name for f in fields]]
         for f in every:
             total = sum(len(w[f.name]) for w in words)
             average = total / n if total else 1
             norms[f.name] = f32(1 - f.b), f32(f.b / average)
+        in_order = sorted(fields, key=lambda f: names.index(f.name))
+        if scoring != 'bm25f':
+            self.one_by_one(words, norms, every, in_order)
+            return
         for at, w in enumerate(words):
             tfs = {}
-            for f in sorted(fields, key=lambda f: names.index(f.name)):
+            for f in in_order:
                 for word in set(w[f.name]):
-                    tfs[word] = f32(tfs.get(word, 0.0) + self.part(f, norms, w, word))
+                    tfs[word] = f32(tfs.get(word, 0.0) + self.part(f, f.weight, norms, w, word))
             for f in every:
                 for word in set(w[f.name]):
-                    tfs[f.name + ':' + word] = f32(0.0 + self.part(f, norms, w, word))
+                    tfs[f.name + ':' + word] = f32(0.0 + self.part(f, f.weight, norms, w, word))
             for word, tf in tfs.items():
-                total = f32(tf + f32(k1))
-                part = f32(tf / total) if total else 0.0
-                self.impacts[at][word] = max(1, round(part * 2 ** 23))
-                self.df[word] = self.df.get(word, 0) + 1
+                self.add(at, word, self.saturated(tf))
+
+    def one_by_one(self, words, norms, every, in_order):
+        """sum and best: each field has a df of its own, and a share in the list's unit."""
+        dfs, shares = {}, {}
+        for w in words:
+            for f in every:
+                for word in set(w[f.name]):
+                    dfs[f.name, word] = dfs.get((f.name, word), 0) + 1
+        for word in WORDS:
+            for name, fields in [(word, in_order)] + [(f.name + ':' + word, [f]) for f in every]:
+                weights = {f.name: f32(f.weight) * self.idf_of(dfs[f.name, word]) for f in fields
+                           if (f.name, word) in dfs}
+                unit = f32(sum(weights.values()))
+                self.units[name] = f32(unit * 2.0 ** -23)
+                shares[name] = {f: f32(x / unit) if unit > 0 else 0.0 for f, x in weights.items()}
+        for at, w in enumerate(words):
+            parts = {}
+            for f in in_order + every:
+                alone = f.name + ':'
+                for word in set(w[f.name]):
+                    part = self.saturated(self.part(f, 1.0, norms, w, word))
+                    parts[alone + word] = f32(shares[alone + word][f.name] * part)
+            for f in in_order:
+                for word in set(w[f.name]):
+                    part = self.saturated(self.part(f, 1.0, norms, w, word))
+                    parts[word] = f32(parts.get(word, 0.0) + f32(shares[word][f.name] * part))
+            for word, part in parts.items():
+                self.add(at, word, part)
+
+    def add(self, at, word, part):
+        self.impacts[at][word] = max(1, round(part * 2 ** 23))
+        self.df[word] = self.df.get(word, 0) + 1
+
+    def saturated(self, tf):
+        total = f32(tf + f32(self.k1))
+        return f32(tf / total) if total else 0.0
 
     @staticmethod
-    def part(f, norms, words, word):
+    def part(f, weight, norms, words, word):
         c0, c1 = norms[f.name]
-        return f32(f32(f32(f.weight) * words[f.name].count(word)) / f32(c0 + f32(c1 * len(words[f.name]))))
+        return f32(f32(f32(weight) * words[f.name].count(word)) / f32(c0 + f32(c1 * len(words[f.name]))))
 
-    def idf(self, scorer, word, k1):
-        n, df = float(len(self.documents)), float(self.df[word])
-        if scorer in ('bm25', 'bm25:lucene'):
+    def idf_of(self, df):
+        n, df = float(len(self.documents)), float(df)
+        if self.scorer in ('bm25', 'bm25:lucene'):
             return math.log(1.0 + (n - df + 0.5) / (df + 0.5))
-        if scorer == 'bm25:atire':
+        if self.scorer == 'bm25:atire':
             idf = math.log(n / df)
         else:
             idf = math.log((n - df + 0.5) / (df + 0.5))
-            idf = max(1e-6, idf) if scorer == 'bm25:pisa' else max(0.0, idf)
-        return idf * (f32(k1) + 1)
+            idf = max(1e-6, idf) if self.scorer == 'bm25:pisa' else max(0.0, idf)
+        return idf * (f32(self.k1) + 1)
 
-    def scores(self, scorer, k1, weights, matches, k):
+    def weight(self, word, qtf):
+        if self.scoring == 'bm25f':
+            return self.idf_of(self.df[word]) * qtf * 2.0 ** -23
+        return qtf * self.units[word]
+
+    def lists(self, weights):
+        """The lists whose sums count, one after the other; the greatest is the score."""
+        if self.scoring != 'best':
+            return [weights]
+        ways = []
+        for f in self.every:
+            way = {}
+            for word, qtf in weights.items():
+                if ':' not in word and f in self.fields:
+                    word = f.name + ':' + word
+                if word.startswith(f.name + ':'):
+                    way[word] = way.get(word, 0.0) + qtf
+            ways.append(way)
+        return ways
+
+    def score(self, ways, impacts):
+        return max(sum(max(1, round(f32(scaled * impacts[word]) * 2.0 ** -60))
+                       for word, scaled in way.items() if word in impacts) for way in ways)
+
+    def scores(self, weights, matches, k):
         """(exponent, [(sum, docid)]) of the documents that match, best first. weights: of the query's words."""
         known = sorted((w for w in weights if w in self.df), key=lambda w: (self.df[w], w))
-        total, w = 0.0, {}
+        total = 0.0
         for word in known:
-            w[word] = self.idf(scorer, word, k1) * weights[word] * 2.0 ** -23
-            total += w[word] * max(i.get(word, 0) for i in self.impacts)
+            total += self.weight(word, weights[word]) * max(i.get(word, 0) for i in self.impacts)
         m, e = math.frexp(total)
         exponent = 30 if not total > 0 else 31 - e if m == .5 else 30 - e
-        scaled = {word: f32(math.ldexp(w[word], exponent + 60)) for word in known}
-        hits = []
-        for at, impacts in enumerate(self.impacts):
-            if matches(at):
-                hits.append((-sum(max(1, round(f32(scaled[word] * impacts[word]) * 2.0 ** -60))
-                                  for word in known if word in impacts), at))
+        ways = [{word: f32(math.ldexp(self.weight(word, qtf), exponent + 60)) for word, qtf in way.items()
+                 if word in self.df} for way in self.lists({w: weights[w] for w in known})]
+        hits = [(-self.score(ways, impacts), at) for at, impacts in enumerate(self.impacts) if matches(at)]
         return exponent, sorted(hits)[:k], len(hits)
 
 
@@ -225,13 +286,15 @@ def ask(program, engine, r, index, documents, names, n):
         text = ','.join(f.name + ('^%r' % f.weight if f.weight != 1 or r.random() < .5 else '') +
                         (':b=%r' % f.b if tells else '') for f, tells in zip(fields, tells_b))
     command += ['--fields=' + text]
+    scoring = r.choice(['bm25f', 'best', 'sum'])
+    command += [] if scoring == 'bm25f' and r.random() < .5 else ['--field-scoring=' + scoring]
     year = None
     if r.random() < .3:
         year = r.randint(2000, 2009)
         command += ['--filter=year:>=%d' % year]
     for f, tells in zip(fields, tells_b):
         f.b = f.b if tells else f32(f.b)  # an option is a float
-    world = World(documents, names, fields, k1, f32(b))
+    world = World(documents, names, fields, k1, f32(b), scoring, scorer)
     queries = [random_query(r, syntax == 'boolean', names) for _ in range(n)]
     got = run(command, ''.join(q[0] + '\n' for q in queries)).splitlines()
     for (query, weights, matches), line in zip(queries, got):
@@ -245,9 +308,9 @@ def ask(program, engine, r, index, documents, names, n):
                 return matches(has)
             return (all if whole else any)(has(word) for word in weights)
 
-        want = world.scores(scorer, k1, weights, lambda at: allowed(at, op != 'or'), k)
+        want = world.scores(weights, lambda at: allowed(at, op != 'or'), k)
         if op == 'and-or' and not matches and want[2] < k:
-            want = world.scores(scorer, k1, weights, lambda at: allowed(at, False), k)
+            want = world.scores(weights, lambda at: allowed(at, False), k)
         have = [(-h['explain']['sum'], h['docid']) for h in answer['hits']]
         right = [(s, at) for s, at in want[1]]
         scores = [float('%.11g' % math.ldexp(-s, -want[0])) for s, _ in right]

@@ -292,11 +292,15 @@ typedef struct gx_sweep_options {
      * NULL. */
     void (*progress)(void *user, size_t n_done);
     void *user;
+    /* [n_settings] the fields by which each setting searches, and how (gx_view_options); NULL, or NULL for a setting:
+     * the index as it is. `field_scorings` NULL: all GX_FIELDS_BM25F. Such settings are searched by CPU engines. */
+    const char *const *fields;
+    const gx_field_scoring *field_scorings;
 } gx_sweep_options;
 #define GX_SWEEP_OPTIONS                                                                                               \
     {                                                                                                                  \
         sizeof(gx_sweep_options), NULL, GX_LOG_OPTIONS, NULL, NULL, 0, 1, false, GX_QUERY_OPTIONS, GX_QUERY_TEXT,      \
-            NULL, 0, 1, NULL, NULL                                                                                     \
+            NULL, 0, 1, NULL, NULL, NULL, NULL                                                                         \
     }
 GX_API void gx_sweep_options_init(gx_sweep_options *o, size_t size);
 

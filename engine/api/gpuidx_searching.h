@@ -10,35 +10,48 @@
 extern "C" {
 #endif
 
-/* ---- fields: BM25F ---- */
+/* ---- fields ---- */
 
 /* How an index with fields (gx_builder_options.fields) is searched field by field. `fields` names those that are
  * searched, with their weights, "title^3,text:b=0.4": ^W, 0 to 1,000,000, 1 unless given; :b=B, 0 to 1, unless given
  * that of the options. NULL: all fields, each of weight 1. A document matches where one of these fields has the word.
+ * The scoring is one of these, each times k1 + 1 where the scorer is; see gx_preset:
  *
- *   score = sum over terms of idf * tf' / (tf' + k1)      times k1 + 1 where the scorer is; see gx_preset
- *   tf'   = sum over fields of weight * tf / (1 - b + b * len / avglen)
+ *   GX_FIELDS_BM25F   sum over terms of idf * tf' / (tf' + k1),  tf' = sum over fields of weight * tf / norm
+ *   GX_FIELDS_SUM     sum over fields of weight * (sum over terms of idf_f * x / (x + k1)),  x = tf / norm
+ *   GX_FIELDS_BEST    the greatest over fields of weight * (sum over terms of idf_f * x / (x + k1))
  *
- * tf and len are those of the field in the document, avglen the mean over all documents, and idf is the scorer's by
- * the number of documents that have the term in one of the fields. k1 and b NaN: the preset's own.
+ * norm is 1 - b + b * len / avglen; tf and len are those of the field in the document, avglen the mean over all
+ * documents. idf is the scorer's by the number of documents that have the term in one of the fields, idf_f by the
+ * number of those that have it in this field. k1 and b NaN: the preset's own. BM25F lets a word count once, however
+ * many fields it stands in; `sum` and `best` score each field by itself, as the types most_fields and best_fields of
+ * Elasticsearch's multi_match do. What matches is the same in all three: AND wants each word in one of the fields.
  *
- * tf' / (tf' + k1) is rounded to a multiple of 2^-23, at least 1, in a fixed order of steps of single precision, so
- * that every engine, thread count, batch and number of segments gives the same bits.
+ * What stands beside idf is rounded to a multiple of 2^-23, at least 1, in a fixed order of steps of single precision
+ * (index/fields/view.h), so that every engine, thread count, batch and number of segments gives the same bits.
  *
  * The view is an index of the same documents, ids, attributes and texts, on which an engine is opened as on any other;
- * gx_query_options.preset must be a BM25 scorer then, and its k1 and b are NaN or those of the view. It makes a list
- * when a query first asks for it, in 3 to 5 bytes a posting of memory, and keeps it until it is closed: the first
- * query of a word is slower, by some ns a posting. Keep views that are used again. A GPU cannot search it: open a CPU
- * engine. The index stays open as long as the view. */
+ * gx_query_options.preset must be a BM25 scorer then (of GX_FIELDS_SUM and GX_FIELDS_BEST, the view's), and its k1
+ * and b are NaN or those of the view. It makes a list when a query first asks for it, in 3 to 5 bytes a posting of
+ * memory, and keeps it until it is closed: the first query of a word is slower, by some ns a posting. Keep views that
+ * are used again. A GPU cannot search it: open a CPU engine. gx_query_options.approximate has no effect on
+ * GX_FIELDS_BEST, which is exact. Filters of the index are good for its views, too. The index stays open as long as
+ * the view. */
+typedef enum gx_field_scoring { GX_FIELDS_BM25F, GX_FIELDS_BEST, GX_FIELDS_SUM } gx_field_scoring;
+#define GX_N_FIELD_SCORINGS 3
+GX_API const char *gx_field_scoring_name(gx_field_scoring s); /* "bm25f", "best", "sum"; "?" of others */
+GX_API bool gx_field_scoring_find(gx_field_scoring *out, const char *name);
+
 typedef struct gx_view_options {
     size_t size;
     const char *fields;
     gx_preset preset; /* whose k1 and b count where they are not given */
     float k1, b;
+    gx_field_scoring scoring;
 } gx_view_options;
 #define GX_VIEW_OPTIONS                                                                                                \
     {                                                                                                                  \
-        sizeof(gx_view_options), NULL, GX_BM25, NAN, NAN                                                               \
+        sizeof(gx_view_options), NULL, GX_BM25, NAN, NAN, GX_FIELDS_BM25F                                              \
     }
 GX_API void gx_view_options_init(gx_view_options *o, size_t size);
 
@@ -293,8 +306,10 @@ typedef struct gx_explain_term {
     double weight;   /* idf, times k1 + 1 where the preset has it, times qtf, times unit */
     uint32_t impact; /* fixed point; 0 if tf is 0 */
     float score;     /* impact * 2^-exponent */
-    /* Of a view of fields: tf of each, [n_fields]; and tf is tf' / (tf' + k1) in units, of which `unit` is one. */
+    /* Of a view of fields: tf of each, [n_fields]; and tf is what stands beside idf, in units, of which `unit` is one.
+     * With GX_FIELDS_SUM and GX_FIELDS_BEST `unit` has the idfs in it, and idf is 1. */
     const uint32_t *field_tfs;
+    const uint64_t *field_dfs; /* [n_fields] documents that have the term in each; NULL: of GX_FIELDS_BM25F */
 } gx_explain_term;
 
 /* A field of a view: how it is weighed, and its length in the document. */
@@ -303,6 +318,7 @@ typedef struct gx_explain_field {
     bool used;
     double weight, b, avglen;
     uint32_t len;
+    uint32_t sum; /* of GX_FIELDS_BEST: its score, in fixed point */
 } gx_explain_field;
 
 typedef struct gx_explanation {
@@ -325,6 +341,8 @@ typedef struct gx_explanation {
     uint64_t prior_impact;  /* which adds this, in fixed point */
     uint32_t n_fields;      /* of a view of fields, else 0 */
     gx_explain_field *fields; /* [n_fields] */
+    gx_field_scoring field_scoring;
+    uint32_t best_field; /* of GX_FIELDS_BEST: the number of the field that counts, whose lists `terms` has */
 } gx_explanation;
 
 /* Explain the score of a document for a query. docid < n_docs. The function does not test

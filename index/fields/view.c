@@ -1,34 +1,9 @@
-#include "index/fields/view.h"
+#include "index/fields/view_state.h"
 
-#include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/status.h"
-#include "index/parts.h"
-
-#define N_LOCKS 64u
-#define KNOWN_LENS 256u /* lengths whose norms are kept */
-
-/* A list that is made; its arrays lie behind it. */
-typedef struct made_list {
-    gx_list list;
-    uint32_t words[];
-} made_list;
-
-struct gx_view {
-    gx_index *base;
-    gx_view_profile profile;
-    gx_deletes *deletes; /* a copy with counts of the view's lists; NULL: none is deleted */
-    float norms[GX_MAX_FIELDS][KNOWN_LENS];
-    uint32_t n_lists;
-    gx_list_entry *entries;      /* [n_lists] */
-    _Atomic(made_list *) *lists; /* [n_lists] */
-    pthread_mutex_t locks[N_LOCKS];
-    atomic_int failed; /* gx_status */
-};
 
 /* A list that has no document of the index, for one that cannot be made. */
 static const uint32_t nowhere[1] = {UINT32_MAX}, no_words[2 + GX_READ_SLACK / sizeof(uint32_t)];
@@ -51,113 +26,39 @@ const gx_view_profile *gx_view_get_profile(const gx_index *ix)
     return &ix->view->profile;
 }
 
+bool gx_view_is_of(const gx_index *view, const gx_index *ix)
+{
+    const uint32_t n = view->parts ? view->parts->n : 1;
+    bool same = gx_view_of(view) && !view->parts == !ix->parts && (!ix->parts || ix->parts->n == n);
+    for (uint32_t i = 0; i < n && same; ++i) {
+        const gx_index *part = view->parts ? view->parts->parts[i].ix : view;
+        same = part->view && part->view->base == (ix->parts ? ix->parts->parts[i].ix : ix);
+    }
+    return same;
+}
+
+bool gx_view_is_best(const gx_index *ix)
+{
+    const gx_index *view = gx_view_of(ix);
+    return view && view->view->profile.scoring == GX_FIELDS_BEST;
+}
+
 gx_deletes *gx_view_deletes(const gx_index *ix)
 {
     return ix->view->deletes;
 }
 
-/* ---- impacts ---- */
-
-static float norm_of(const gx_field_norm *n, uint32_t len)
-{
-    const float product = n->c1 * (float)len;
-    return n->c0 + product;
-}
-
-static float part_of(const gx_view *v, uint32_t f, uint32_t tf, uint32_t len)
-{
-    const gx_field_norm *n = &v->profile.fields[f];
-    const float norm = len < KNOWN_LENS ? v->norms[f][len] : norm_of(n, len), product = n->weight * (float)tf;
-    return product / norm;
-}
-
-static uint32_t impact_of(const gx_view *v, float tf)
-{
-    const float sum = tf + v->profile.k1;
-    float part = tf / sum;
-    if (!(part <= 1)) /* 0 / 0, or a length of 0 in a damaged file */
-        part = tf > 0 ? 1 : 0;
-    const uint32_t i = (uint32_t)lrintf(part * 0x1p23f);
-    return i ? i : 1;
-}
-
-/* The postings of a list of the base, and of the view. */
-typedef struct postings {
-    uint32_t df, n;            /* of the base; of the view */
-    uint32_t *docids, *tfs;    /* [df]; tfs become impacts, both the view's [n] */
-    uint32_t *field_tfs;       /* [(n_fields - 1) * df] field by field */
-    uint32_t *memory;
-} postings;
-
-static gx_status read_postings(const gx_view *v, uint32_t term, postings *p)
-{
-    const gx_index *ix = v->base;
-    const gx_list l = gx_index_list(ix, term);
-    const uint32_t n_stored = ix->fields->n - 1;
-    size_t n_bytes;
-    const uint8_t *bytes = gx_fields_list(ix->fields, term, &n_bytes);
-    const size_t room = (size_t)l.n_blocks * l.block_len + GX_MAX_BLOCK;
-    *p = (postings){.df = l.df};
-    p->memory = malloc((2 * room + (size_t)n_stored * l.df + 1) * sizeof *p->memory);
-    if (!p->memory)
-        return GX_ENOMEM;
-    p->docids = p->memory;
-    p->tfs = p->docids + room;
-    p->field_tfs = p->tfs + room;
-    memset(p->field_tfs, 0, (size_t)n_stored * l.df * sizeof *p->field_tfs);
-    for (uint32_t j = 0; j < l.n_blocks; ++j) {
-        gx_list_decode_docids(&l, j, p->docids + (size_t)j * l.block_len);
-        gx_list_decode_tfs(&l, j, p->tfs + (size_t)j * l.block_len);
-    }
-    return gx_field_tfs_decode(bytes, n_bytes, l.df, ix->fields->n, p->field_tfs) ? GX_OK : GX_ECORRUPT;
-}
-
-/* Make of the postings those of the view, in place. only: UINT32_MAX, or the one field that counts. */
-static void score_postings(gx_view *v, uint32_t term, uint32_t only, postings *p)
-{
-    const gx_index *ix = v->base;
-    const uint32_t n_fields = ix->fields->n;
-    uint32_t lens[GX_MAX_FIELDS], n_deleted = 0, last = 0;
-    for (uint32_t i = 0; i < p->df; ++i) {
-        const uint32_t docid = p->docids[i];
-        uint32_t rest = p->tfs[i];
-        float tf = 0;
-        bool any = false;
-        if (docid < last || docid >= ix->n_docs)
-            continue;
-        last = docid + 1;
-        gx_view_lens(ix, docid, lens);
-        for (uint32_t f = 0; f < n_fields; ++f) {
-            const bool is_last = f + 1 == n_fields;
-            const uint32_t stored = is_last ? rest : p->field_tfs[(size_t)f * p->df + i];
-            if (!is_last)
-                rest -= stored < rest ? stored : rest;
-            if (!stored || (only == UINT32_MAX ? !v->profile.fields[f].used : f != only))
-                continue;
-            tf += part_of(v, f, stored, lens[f]);
-            any = true;
-        }
-        if (!any)
-            continue;
-        n_deleted += !gx_deletes_is_live(v->deletes, docid);
-        p->docids[p->n] = docid;
-        p->tfs[p->n++] = impact_of(v, tf);
-    }
-    if (v->deletes)
-        v->deletes->dfs[term] = n_deleted;
-}
-
 /* ---- lists ---- */
 
 /* Encode blocks of the postings to words; ends[n_blocks] of each. Returns the words. */
-static uint32_t encode_blocks(const gx_codec *codec, const postings *p, bool is_docids, uint32_t *words, uint32_t at,
-                              uint32_t *ends)
+static uint32_t encode_blocks(const gx_codec *codec, const gx_field_postings *p, uint32_t n_postings, bool is_docids,
+                              uint32_t *words, uint32_t at, uint32_t *ends)
 {
     const uint32_t block_len = codec->block_len;
     uint32_t values[GX_MAX_BLOCK];
-    for (uint32_t from = 0, j = 0, n; from < p->n; from += n, ++j) {
+    for (uint32_t from = 0, j = 0, n; from < n_postings; from += n, ++j) {
         const uint32_t *const d = p->docids + from, *const tfs = p->tfs + from;
-        n = p->n - from < block_len ? p->n - from : block_len;
+        n = n_postings - from < block_len ? n_postings - from : block_len;
         for (uint32_t i = 0; i < n; ++i)
             values[i] = !is_docids ? tfs[i] - 1 : i ? d[i] - d[i - 1] - 1 : 0;
         ends[j] = at += codec->encode(values, n, 0, words + at);
@@ -166,24 +67,24 @@ static uint32_t encode_blocks(const gx_codec *codec, const postings *p, bool is_
 }
 
 /* The view's postings as blocks. NULL: no memory. */
-static made_list *encode(const gx_view *v, const postings *p)
+static gx_made_list *encode(const gx_view *v, const gx_field_postings *p, uint32_t df)
 {
-    const uint32_t block_len = v->base->block_len, n_blocks = p->n ? (p->n - 1) / block_len + 1 : 0;
+    const uint32_t block_len = v->base->block_len, n_blocks = df ? (df - 1) / block_len + 1 : 0;
     const gx_codec *codec = codec_of(block_len);
     const size_t most = (2 * (size_t)codec->max_words(block_len) + 2) * n_blocks;
     uint32_t *const ends = malloc((most + 1) * sizeof *ends), *const words = ends + 2 * (size_t)n_blocks;
     if (!ends)
         return NULL;
-    uint32_t n = encode_blocks(codec, p, true, words, 0, ends);
-    n = encode_blocks(codec, p, false, words, n, ends + n_blocks);
+    uint32_t n = encode_blocks(codec, p, df, true, words, 0, ends);
+    n = encode_blocks(codec, p, df, false, words, n, ends + n_blocks);
     const size_t before = 3 * (size_t)n_blocks;
-    made_list *m = malloc(sizeof *m + (before + n) * sizeof(uint32_t) + GX_READ_SLACK);
+    gx_made_list *m = malloc(sizeof *m + (before + n) * sizeof(uint32_t) + GX_READ_SLACK);
     for (uint32_t j = 0; m && j < n_blocks; ++j)
         m->words[j] = p->docids[(size_t)j * block_len];
     if (m) {
         memcpy(m->words + n_blocks, ends, (2 * (size_t)n_blocks + n) * sizeof *ends);
         memset(m->words + before + n, 0, GX_READ_SLACK);
-        m->list = (gx_list){.df = p->n,
+        m->list = (gx_list){.df = df,
                             .n_blocks = n_blocks,
                             .block_len = block_len,
                             .docids = codec,
@@ -197,17 +98,16 @@ static made_list *encode(const gx_view *v, const postings *p)
     return m;
 }
 
-static made_list *make_list(gx_view *v, uint32_t term)
+static gx_made_list *make_list(gx_view *v, uint32_t term)
 {
-    const uint32_t n = v->base->n_terms, only = term < n ? UINT32_MAX : term / n - 1;
-    postings p;
-    made_list *m = NULL;
-    gx_status st = read_postings(v, term % n, &p);
-    if (st == GX_OK) {
-        score_postings(v, term, only, &p);
-        if (!(m = encode(v, &p)))
-            st = GX_ENOMEM;
-    }
+    gx_field_postings p;
+    gx_made_list *m = NULL;
+    uint32_t df;
+    gx_status st = gx_field_postings_read(&p, v->base, term % v->base->n_terms);
+    if (st == GX_OK)
+        st = gx_view_score(v, term, &p, &df);
+    if (st == GX_OK && !(m = encode(v, &p, df)))
+        st = GX_ENOMEM;
     free(p.memory);
     if (st == GX_OK)
         v->entries[term].df = m->list.df;
@@ -216,17 +116,17 @@ static made_list *make_list(gx_view *v, uint32_t term)
     return m;
 }
 
-static made_list *find_list(const gx_index *ix, uint32_t term)
+static gx_made_list *find_list(const gx_index *ix, uint32_t term)
 {
     gx_view *v = ix->view;
-    made_list *m = atomic_load_explicit(&v->lists[term], memory_order_acquire);
+    gx_made_list *m = atomic_load_explicit(&v->lists[term], memory_order_acquire);
     if (m)
         return m;
-    pthread_mutex_lock(&v->locks[term % N_LOCKS]);
+    pthread_mutex_lock(&v->locks[term % GX_VIEW_LOCKS]);
     m = atomic_load_explicit(&v->lists[term], memory_order_acquire);
     if (!m && (m = make_list(v, term)))
         atomic_store_explicit(&v->lists[term], m, memory_order_release);
-    pthread_mutex_unlock(&v->locks[term % N_LOCKS]);
+    pthread_mutex_unlock(&v->locks[term % GX_VIEW_LOCKS]);
     return m;
 }
 
@@ -237,7 +137,7 @@ void gx_view_prepare(const gx_index *ix, uint32_t term)
 
 gx_list gx_view_list(const gx_index *ix, uint32_t term)
 {
-    const made_list *m = find_list(ix, term);
+    const gx_made_list *m = find_list(ix, term);
     const gx_codec *codec = codec_of(ix->block_len);
     return m && m->list.df ? m->list
                            : (gx_list){.df = 1,
@@ -255,8 +155,9 @@ gx_status gx_view_status(const gx_index *ix, gx_error *err)
 {
     const gx_status st = ix->view ? (gx_status)atomic_load(&ix->view->failed) : GX_OK;
     return st == GX_OK ? st
-                       : gx_fail(err, st, st == GX_ENOMEM ? "%s: no memory for a list of fields"
-                                                          : "%s: the tfs by field of a list do not decode",
+                       : gx_fail(err, st,
+                                 st == GX_ENOMEM ? "%s: no memory for a list of fields"
+                                                 : "%s: the tfs by field of a list do not decode",
                                  ix->path);
 }
 
@@ -281,21 +182,44 @@ void gx_view_explain(const gx_index *ix, uint32_t term, uint32_t docid, uint32_t
 {
     const gx_view *v = ix->view;
     const uint32_t last = ix->fields->n - 1, only = term < v->base->n_terms ? UINT32_MAX : term / v->base->n_terms - 1;
-    postings p;
-    if (read_postings(v, term % v->base->n_terms, &p) == GX_OK) {
+    gx_field_postings p;
+    if (gx_field_postings_read(&p, v->base, term % v->base->n_terms) == GX_OK) {
         uint32_t i = 0;
         while (i < p.df && p.docids[i] < docid)
             ++i;
         if (i < p.df && p.docids[i] == docid)
-            tfs[last] = p.tfs[i];
-        for (uint32_t f = 0; f < last && tfs[last]; ++f) {
-            tfs[f] = p.field_tfs[(size_t)f * p.df + i];
-            tfs[last] -= tfs[f] < tfs[last] ? tfs[f] : tfs[last];
-        }
+            gx_field_postings_tfs(&p, i, last + 1, tfs);
         for (uint32_t f = 0; f <= last && only != UINT32_MAX; ++f)
             tfs[f] = f == only ? tfs[f] : 0;
     }
     free(p.memory);
+}
+
+void gx_view_dfs(const gx_index *ix, const char *term, size_t len, uint64_t *dfs)
+{
+    gx_view_counts_get(ix->view->counts, term, len, dfs);
+}
+
+bool gx_view_in_field(const gx_index *ix, uint32_t list, uint32_t field, uint32_t *in_field)
+{
+    const uint32_t n = ix->terms.n;
+    if (list < n ? !ix->view->profile.fields[field].used : list / n - 1 != field)
+        return false;
+    *in_field = (field + 1) * n + list % n;
+    gx_view_prepare(ix, *in_field);
+    return ix->lists[*in_field].df > 0;
+}
+
+double gx_view_unit(const gx_index *ix, const char *term, size_t len)
+{
+    const uint32_t n = ix->parts ? ix->parts->n : 1;
+    for (uint32_t i = 0; i < n; ++i) {
+        const gx_index *part = ix->parts ? ix->parts->parts[i].ix : ix;
+        const uint32_t id = part->units ? gx_index_find_term(part, term, len) : UINT32_MAX;
+        if (id != UINT32_MAX)
+            return part->units[id];
+    }
+    return ix->impact_unit;
 }
 
 /* ---- open and close ---- */
@@ -329,12 +253,14 @@ static bool open_lists(gx_view *v, const gx_deletes *deletes)
     v->lists = calloc((size_t)v->n_lists + 1, sizeof *v->lists);
     if (!v->entries || !v->lists || (deletes && !(v->deletes = copy_deletes(deletes, v->n_lists))))
         return false;
+    if (v->counts && !(v->units = calloc((size_t)v->n_lists + 1, sizeof *v->units)))
+        return false;
     memcpy(v->entries, base->lists, base->n_terms * sizeof *v->entries); /* dfs that are not known yet are no greater */
     return true;
 }
 
 gx_status gx_view_open(gx_index **out, gx_index *base, const gx_view_profile *profile, const gx_deletes *deletes,
-                       gx_error *err)
+                       gx_view_counts *counts, gx_error *err)
 {
     *out = NULL;
     if ((uint64_t)base->n_terms * (base->fields->n + 1) > INT32_MAX)
@@ -348,11 +274,12 @@ gx_status gx_view_open(gx_index **out, gx_index *base, const gx_view_profile *pr
     }
     v->base = gx_index_share(base);
     v->profile = *profile;
-    for (uint32_t i = 0; i < N_LOCKS; ++i)
+    v->counts = counts ? gx_view_counts_share(counts) : NULL;
+    for (uint32_t i = 0; i < GX_VIEW_LOCKS; ++i)
         pthread_mutex_init(&v->locks[i], NULL);
     for (uint32_t f = 0; f < base->fields->n; ++f)
-        for (uint32_t len = 0; len < KNOWN_LENS; ++len)
-            v->norms[f][len] = norm_of(&profile->fields[f], len);
+        for (uint32_t len = 0; len < GX_KNOWN_LENS; ++len)
+            v->norms[f][len] = gx_field_norm_of(&profile->fields[f], len);
     *ix = *base;
     ix->n_more = 0;
     ix->view = v;
@@ -365,6 +292,7 @@ gx_status gx_view_open(gx_index **out, gx_index *base, const gx_view_profile *pr
     }
     ix->n_terms = v->n_lists;
     ix->lists = v->entries;
+    ix->units = v->units;
     *out = ix;
     return GX_OK;
 }
@@ -374,11 +302,13 @@ void gx_view_close(gx_index *ix)
     gx_view *v = ix->view;
     for (uint32_t t = 0; v->lists && t < v->n_lists; ++t)
         free(v->lists[t]);
-    for (uint32_t i = 0; i < N_LOCKS; ++i)
+    for (uint32_t i = 0; i < GX_VIEW_LOCKS; ++i)
         pthread_mutex_destroy(&v->locks[i]);
     gx_max_tfs_close(ix->max_tfs);
     gx_deletes_close(v->deletes);
+    gx_view_counts_close(v->counts);
     gx_index_close(v->base);
+    free(v->units);
     free(v->lists);
     free(v->entries);
     free(v);

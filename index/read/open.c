@@ -293,7 +293,9 @@ static gx_status get_stats(const gx_index *ix, uint32_t n_terms, gx_index_stats 
                             .min_doc_len = ix->min_doc_len,
                             .max_doc_len = ix->max_doc_len,
                             .version = ix->header->version,
-                            .impact_unit = ix->units ? 0 : ix->view ? 1 : ix->impact_unit,
+                            .impact_unit = ix->view    ? 1
+                                           : ix->units ? 0
+                                                       : ix->impact_unit,
                             .n_documents = gx_index_n_docs(ix),
                             .positions = gx_index_has_positions(ix)};
     memcpy(whole.uuid, ix->parts ? ix->parts->uuid : ix->header->uuid, sizeof whole.uuid);

@@ -8,12 +8,20 @@
 
 static void put_fields(gx_text *t, const gx_explanation *e)
 {
+    const bool best = e->field_scoring == GX_FIELDS_BEST;
+    if (e->n_fields)
+        gx_text_add_format(t, ",\"field_scoring\":\"%s\"", gx_field_scoring_name(e->field_scoring));
+    if (e->n_fields && best)
+        gx_text_add_format(t, ",\"best_field\":\"%s\"", e->fields[e->best_field].name);
     for (uint32_t f = 0; f < e->n_fields; ++f) {
         const gx_explain_field *x = &e->fields[f];
         gx_text_add_string(t, f ? ",{\"name\":" : ",\"fields\":[{\"name\":");
         gx_text_add_json(t, x->name, strlen(x->name));
-        gx_text_add_format(t, ",\"used\":%s,\"weight\":%.9g,\"b\":%.9g,\"len\":%u,\"avglen\":%.17g}",
+        gx_text_add_format(t, ",\"used\":%s,\"weight\":%.9g,\"b\":%.9g,\"len\":%u,\"avglen\":%.17g",
                            x->used ? "true" : "false", x->weight, x->b, x->len, x->avglen);
+        if (best)
+            gx_text_add_format(t, ",\"sum\":%u", x->sum);
+        gx_text_add_string(t, "}");
     }
     gx_text_add_string(t, e->n_fields ? "]" : "");
 }
@@ -36,6 +44,8 @@ static void put_explanation(gx_text *t, const gx_explanation *e)
         gx_text_add_score(t, ldexp(term->impact, -e->exponent));
         for (uint32_t f = 0; f < e->n_fields; ++f)
             gx_text_add_format(t, "%s%u", f ? "," : ",\"field_tfs\":[", term->field_tfs[f]);
+        for (uint32_t f = 0; f < e->n_fields && term->field_dfs; ++f)
+            gx_text_add_format(t, "%s%llu", f ? "," : "],\"field_dfs\":[", (unsigned long long)term->field_dfs[f]);
         gx_text_add_string(t, e->n_fields ? "]}" : "}");
     }
     gx_text_add_string(t, "]");

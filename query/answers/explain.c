@@ -8,7 +8,9 @@
 #include "engine/status.h"
 #include "index/fields/view.h"
 #include "index/read/collection.h"
+#include "query/plan/approximate.h"
 #include "query/plan/boolean.h"
+#include "query/plan/field_way.h"
 #include "query/plan/prior.h"
 
 /* The tf of docid in the list, 0 if it is not there. */
@@ -73,32 +75,90 @@ static const gx_index *find_holder(const gx_index *ix, uint64_t docid, uint32_t 
     return ix->parts ? gx_parts_find(ix->parts, docid, local)->ix : ix;
 }
 
-/* Tell the fields of a view. terms: names as they are looked up. */
+/* A term of a view of which `best` is asked, as the field at hand has it; e has the rest. */
+static void look_in_field(gx_explain_term *x, const gx_explanation *e, const gx_index *holder, uint32_t list,
+                          uint32_t field, uint32_t docid)
+{
+    uint32_t own;
+    x->tf = x->impact = 0;
+    x->unit = 0;
+    if (list != UINT32_MAX && gx_view_in_field(holder, list, field, &own)) {
+        const gx_list l = gx_index_list(holder, own);
+        const float w = gx_way_weight(holder, own, x->qtf, e->exponent);
+        x->unit = gx_index_unit(holder, own);
+        x->tf = find_tf(&l, docid);
+        if (x->tf)
+            x->impact = gx_bm25_impact(w, x->tf, GX_LINEAR_K);
+    }
+    x->weight = x->qtf * x->unit;
+    x->score = ldexpf((float)x->impact, -e->exponent);
+}
+
+/* lists[n_terms]: of the holder's, UINT32_MAX: it lacks the term. Each field's sum, and the terms in the best field. */
+static void explain_best(gx_explanation *e, const gx_index *holder, const uint32_t *lists, uint32_t local)
+{
+    gx_plan_term terms[GX_MAX_TERMS], of_way[GX_MAX_TERMS];
+    gx_plan plan = {.terms = terms, .exponent = e->exponent, .norm = {GX_LINEAR_K, 0, false}};
+    for (uint32_t i = 0; i < e->n_terms && plan.n_terms < GX_MAX_TERMS; ++i)
+        if (lists[i] != UINT32_MAX)
+            terms[plan.n_terms++] = (gx_plan_term){.list = lists[i], .qtf = e->terms[i].qtf};
+    e->sum = 0;
+    for (uint32_t f = 0; f < e->n_fields; ++f) {
+        const gx_plan way = gx_plan_way(&plan, holder, f, of_way);
+        gx_add_scores(holder, &way, &local, &e->fields[f].sum, 1);
+        if (e->fields[f].sum > e->sum) {
+            e->best_field = f;
+            e->sum = e->fields[f].sum;
+        }
+    }
+    for (uint32_t i = 0; i < e->n_terms; ++i) {
+        look_in_field(&e->terms[i], e, holder, lists[i], e->best_field, local);
+        e->terms[i].df = e->terms[i].field_dfs[e->best_field];
+    }
+}
+
+/* Tell the fields of a view. whole: the terms as they are looked up, of a collection. */
 static gx_status explain_fields(gx_explanation *e, const gx_index *ix, const gx_plan *plan, const gx_query_plan *whole,
                                 gx_error *err)
 {
-    uint32_t local;
+    uint32_t local, lens[GX_MAX_FIELDS] = {0};
     const gx_index *holder = find_holder(ix, e->docid, &local);
     const gx_view_profile *p = gx_view_get_profile(holder);
     const uint32_t n = holder->fields->n;
-    uint32_t lens[GX_MAX_FIELDS] = {0};
-    char *memory = calloc(1, n * sizeof *e->fields + (size_t)e->n_terms * n * sizeof(uint32_t));
+    const size_t n_counts = (size_t)e->n_terms * n;
+    char *memory = calloc(1, n * sizeof *e->fields + n_counts * (sizeof(uint64_t) + sizeof(uint32_t)) +
+                                 e->n_terms * sizeof(uint32_t));
     if (!memory)
         return gx_fail(err, GX_ENOMEM, "no memory to explain %u terms", e->n_terms);
-    uint32_t *tfs = (uint32_t *)(void *)(memory + n * sizeof *e->fields);
     e->fields = (gx_explain_field *)(void *)memory;
+    uint64_t *dfs = (uint64_t *)(void *)(e->fields + n);
+    uint32_t *tfs = (uint32_t *)(dfs + n_counts), *lists = tfs + n_counts;
     e->n_fields = n;
+    e->field_scoring = p->scoring;
     gx_view_lens(holder, local, lens);
     for (uint32_t f = 0; f < n; ++f)
-        e->fields[f] = (gx_explain_field){holder->fields->names[f], p->fields[f].used, p->fields[f].weight,
-                                          p->fields[f].b, p->fields[f].avglen, lens[f]};
-    for (uint32_t i = 0; i < e->n_terms; ++i, tfs += n) {
-        const uint32_t id = ix->parts ? gx_index_find_term(holder, whole->terms[i].term, whole->terms[i].len)
-                                      : plan->terms[i].list;
-        if (id != UINT32_MAX)
-            gx_view_explain(holder, id, local, tfs);
+        e->fields[f] = (gx_explain_field){holder->fields->names[f],
+                                          p->fields[f].used,
+                                          p->fields[f].weight,
+                                          p->fields[f].b,
+                                          p->fields[f].avglen,
+                                          lens[f],
+                                          0};
+    for (uint32_t i = 0; i < e->n_terms; ++i, tfs += n, dfs += n) {
+        lists[i] =
+            ix->parts ? gx_index_find_term(holder, whole->terms[i].term, whole->terms[i].len) : plan->terms[i].list;
+        if (lists[i] != UINT32_MAX)
+            gx_view_explain(holder, lists[i], local, tfs);
         e->terms[i].field_tfs = tfs;
+        if (p->scoring == GX_FIELDS_BM25F)
+            continue;
+        gx_view_dfs(holder, e->terms[i].term, e->terms[i].term_len, dfs);
+        e->terms[i].field_dfs = dfs;
+        e->terms[i].idf = 1;
+        e->terms[i].weight = e->terms[i].qtf * e->terms[i].unit;
     }
+    if (p->scoring == GX_FIELDS_BEST)
+        explain_best(e, holder, lists, local);
     return GX_OK;
 }
 
@@ -145,7 +205,9 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *gi
         .n_docs = gx_index_n_docs(ix),
         .dl = gx_index_length(ix, docid),
         .avgdl = ix->avgdl,
-        .k1 = gx_view_of(ix) ? gx_view_get_profile(gx_view_of(ix))->k1 : isnan(opt.k1) ? preset->k1 : opt.k1,
+        .k1 = gx_view_of(ix)  ? gx_view_get_profile(gx_view_of(ix))->k1
+              : isnan(opt.k1) ? preset->k1
+                              : opt.k1,
         .b = isnan(opt.b) ? preset->b : opt.b,
         .times_k1 = preset->times_k1,
         .linear = preset->linear,

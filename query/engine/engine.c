@@ -287,7 +287,7 @@ gx_status gx_engine_precompute_pair_thresholds(gx_engine *en, const gx_query_opt
 void gx_engine_apply_known_threshold(const gx_engine *en, gx_plan *plan)
 {
     const uint32_t n = __atomic_load_n(&en->n_pairs, __ATOMIC_ACQUIRE);
-    for (uint32_t i = 0; i < n; ++i)
+    for (uint32_t i = 0; i < n && !gx_view_is_best(en->ix); ++i) /* they are of sums */
         gx_pair_thresholds_apply(en->pairs[i], plan);
 }
 
@@ -423,7 +423,7 @@ gx_status gx_engine_plan(gx_plan *out, gx_engine *en, const gx_query *q, const g
 {
     gx_boolean *match;
     gx_plan plan;
-    if (q->filter && q->filter->ix != en->ix)
+    if (q->filter && q->filter->ix != en->ix && !gx_view_is_of(en->ix, q->filter->ix))
         return gx_fail(err, GX_EUSAGE, "the filter is of another index than the engine's");
     if (en->parts)
         return plan_parts(out, en, q, opt, err);

@@ -13,7 +13,8 @@
 /* The numbers of a query's terms in the parts, by the order in which their dfs are asked for. */
 typedef struct term_ids {
     const gx_parts *parts;
-    double unit; /* of impacts, the same in all lists of a collection */
+    double unit;          /* of impacts, the same in all lists of a collection, */
+    const gx_index *view; /* unless it is a view of fields; else NULL */
     uint32_t n, max;
     bool failed;    /* memory lacked */
     uint32_t *many; /* [max][parts->n]; NULL: they are in `few`, of which the first max * parts->n are used */
@@ -52,8 +53,8 @@ static uint32_t find_max_tf(const void *user, const char *term, size_t len)
 
 static double find_unit(const void *user, const char *term, size_t len)
 {
-    (void)term, (void)len;
-    return ((const term_ids *)user)->unit;
+    const term_ids *t = user;
+    return t->view ? gx_view_unit(t->view, term, len) : t->unit;
 }
 
 /* A part whose documents a filter of the collection selects. */
@@ -115,15 +116,17 @@ static gx_status plan_few_terms(gx_plan *out, bool *few, const gx_index *ix, con
                                 const gx_query_options *opt, gx_error *err)
 {
     const term_ids parts = {.parts = ix->parts};
-    const gx_collection_stats stats = {
-        .n_docs = gx_index_n_docs(ix), .avgdl = ix->avgdl, .max_tf = find_max_tf, .user = &parts,
-        .view = gx_view_of(ix)};
+    const gx_collection_stats stats = {.n_docs = gx_index_n_docs(ix),
+                                       .avgdl = ix->avgdl,
+                                       .max_tf = find_max_tf,
+                                       .user = &parts,
+                                       .view = gx_view_of(ix)};
     gx_text_terms t;
     gx_status st = gx_text_terms_find(&t, few, ix, q->text, q->len, err);
     if (st != GX_OK || !*few)
         return st;
     for (uint32_t i = 0; i < t.n; ++i)
-        t.terms[i].unit = ix->impact_unit;
+        t.terms[i].unit = gx_view_of(ix) ? gx_view_unit(ix, t.terms[i].term, t.terms[i].len) : ix->impact_unit;
     gx_query_plan query = {.opt = *opt, .op = opt->op, .n_terms = t.n, .n_unknown = t.n_unknown, .terms = t.terms};
     if ((st = gx_query_plan_weigh(&query, &stats, err)) != GX_OK)
         return st;
@@ -158,7 +161,8 @@ gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *
         if (of_text != GX_OK || few)
             return of_text;
     }
-    term_ids ids = {.parts = ix->parts, .unit = ix->impact_unit, .max = FEW_IDS / ix->parts->n};
+    term_ids ids = {
+        .parts = ix->parts, .unit = ix->impact_unit, .view = gx_view_of(ix) ? ix : NULL, .max = FEW_IDS / ix->parts->n};
     const gx_collection_stats stats = {.n_docs = gx_index_n_docs(ix),
                                        .avgdl = ix->avgdl,
                                        .df = find_df,

@@ -6,6 +6,7 @@
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "query/plan/approximate.h"
+#include "query/plan/field_way.h"
 #include "query/plan/phrases.h"
 
 void gx_session_close(gx_session *s)
@@ -117,7 +118,9 @@ void gx_session_expect(const gx_session *s, const gx_plan *plan, bool known)
 void gx_session_add_scores(gx_session *s, const gx_plan *rest, const uint32_t *docids, uint32_t *scores, uint32_t n)
 {
     s->work.lookups += (uint64_t)n * rest->n_terms;
-    if (s->cpu_workspace)
+    if (gx_plan_has_ways(rest, s->en->ix))
+        gx_add_scores(s->en->ix, rest, docids, scores, n);
+    else if (s->cpu_workspace)
         gx_executor_cpu.add_scores(s->cpu_workspace, rest, docids, scores, n);
     else if (s->en->ops->add_scores)
         s->en->ops->add_scores(s->exec, rest, docids, scores, n);

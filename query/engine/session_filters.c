@@ -6,6 +6,7 @@
 
 #include "engine/status.h"
 #include "query/engine/masks.h"
+#include "query/plan/field_way.h"
 
 /* What a batch counts instead of searching (gx_session_count_matches). */
 typedef struct counting {
@@ -271,6 +272,8 @@ gx_status gx_session_run_exact(gx_session *s, const gx_plan *plans, uint32_t n, 
 {
     const bool gpu = !s->parts && s->en->ops != &gx_executor_cpu && !s->cpu_workspace;
     bool filtered = false, phrases = false;
+    if (n && !s->parts && gx_plan_has_ways(&plans[0], s->en->ix))
+        return gx_session_run_best_field(s, plans, n, hits, err);
     for (uint32_t i = 0; i < n && !phrases && !s->parts; ++i)
         phrases = plans[i].n_phrases != 0;
     if (phrases)

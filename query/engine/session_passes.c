@@ -1,13 +1,19 @@
-/* session_passes.c: plans that need not be answered exactly: by a first pass of some terms, whose candidates get the
- * scores of all (approximate.h). */
+/* session_passes.c: plans that are run more than once. Those that need not be answered exactly: by a first pass of some
+ * terms, whose candidates get the scores of all (approximate.h). And those whose score is that of a document's best
+ * field: field by field. */
 #include "query/engine/session_state.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/memory/grow.h"
 #include "engine/status.h"
+#include "query/engine/masks.h"
 #include "query/plan/approximate.h"
+#include "query/plan/field_way.h"
 #include "query/score/topk.h"
+
+#define MAX_WAYS 64u /* plans that run field by field at a time, each with a mask perhaps */
 
 static bool reserve_candidates(gx_session *s, size_t n)
 {
@@ -114,7 +120,7 @@ gx_status gx_session_run_any(gx_session *s, const gx_plan *plans, uint32_t n, gx
 {
     gx_status st = GX_OK;
     bool approximate = false;
-    for (uint32_t i = 0; i < n; ++i)
+    for (uint32_t i = 0; i < n && !gx_view_is_best(s->en->ix); ++i)
         approximate = approximate || gx_plan_is_approximate(&plans[i]);
     if (!approximate)
         return gx_session_run_exact(s, plans, n, hits, err);
@@ -128,6 +134,162 @@ gx_status gx_session_run_any(gx_session *s, const gx_plan *plans, uint32_t n, gx
         for (uint32_t i = 0; passes && i < end - begin; ++i)
             gx_two_passes_free(&passes[i]);
         free(passes);
+    }
+    return st;
+}
+
+/* ---- the best field ----
+ *
+ * Plans on a view of fields whose score is that of a document's best field (field_way.h), on a file: each field finds
+ * the k best by its lists alone, of the documents that match, and of its scores a document has the greatest. A document
+ * that is among the k best is so in the field that gives it its score: whoever is before it there is before it in the
+ * whole. */
+
+/* Plans under way. */
+typedef struct ways {
+    gx_plan plans[MAX_WAYS], way[MAX_WAYS]; /* what matches; those of the field at hand */
+    gx_hits found[MAX_WAYS];
+    gx_mask *masks[MAX_WAYS];
+    gx_plan_term *terms;
+    uint64_t *keys, *merged; /* [as many as the plans want]; [the most that one wants] */
+    uint32_t *seen, n_seen;  /* [n_seen] docids + 1 by hash, a power of two above twice the keys of one */
+} ways;
+
+static void free_ways(ways *w)
+{
+    for (uint32_t i = 0; w && i < MAX_WAYS; ++i)
+        gx_mask_close(w->masks[i]);
+    if (w) {
+        free(w->terms);
+        free(w->keys);
+        free(w->merged);
+        free(w->seen);
+    }
+    free(w);
+}
+
+static ways *open_ways(const gx_plan *plans, uint32_t n)
+{
+    size_t n_terms = 1, n_keys = 1, most = 1;
+    for (uint32_t i = 0; i < n; ++i) {
+        n_terms += plans[i].n_terms;
+        n_keys += plans[i].k;
+        most = plans[i].k > most ? plans[i].k : most;
+    }
+    ways *w = calloc(1, sizeof *w);
+    if (!w)
+        return NULL;
+    for (w->n_seen = 8; w->n_seen < 4 * most && w->n_seen < 1u << 31; w->n_seen *= 2)
+        ;
+    w->terms = malloc(n_terms * sizeof *w->terms);
+    w->keys = malloc(n_keys * sizeof *w->keys);
+    w->merged = malloc(most * sizeof *w->merged);
+    w->seen = malloc(w->n_seen * sizeof *w->seen);
+    if (w->terms && w->keys && w->merged && w->seen)
+        return w;
+    free_ways(w);
+    return NULL;
+}
+
+/* What matches an AND is no matter of one field: it becomes a mask. */
+static gx_status give_mask(gx_session *s, gx_plan *plan, gx_mask **mask, gx_error *err)
+{
+    uint64_t n, *words = calloc(gx_index_n_words(s->en->ix) + 1, sizeof *words);
+    gx_status st = words ? gx_session_match(s, plan, words, &n, err)
+                         : gx_fail(err, GX_ENOMEM, "no memory for the documents that match a query");
+    if (st == GX_OK)
+        st = gx_mask_open(mask, s->en, words, err);
+    free(words);
+    plan->mask = *mask;
+    plan->filter = NULL;
+    plan->filter_mask = NULL;
+    plan->initial_threshold = plan->op == GX_OP_AND_OR ? 0 : plan->initial_threshold;
+    return st;
+}
+
+/* Whether the docid is new; now it is not. */
+static bool see(ways *w, uint32_t docid)
+{
+    for (uint32_t at = docid * 0x9e3779b1u;; ++at) {
+        uint32_t *slot = &w->seen[at & (w->n_seen - 1)];
+        if (*slot == docid + 1)
+            return false;
+        if (*slot == 0) {
+            *slot = docid + 1;
+            return true;
+        }
+    }
+}
+
+/* Of what is there and what a field has found, both best first, the k best. */
+static void merge(ways *w, const gx_hits *found, uint32_t k, gx_hits *hits)
+{
+    uint32_t i = 0, j = 0, n = 0;
+    if (hits->n == 0 || found->n == 0) {
+        if (found->n)
+            memcpy(hits->keys, found->keys, found->n * sizeof *hits->keys);
+        hits->n += found->n;
+        return;
+    }
+    memset(w->seen, 0, w->n_seen * sizeof *w->seen);
+    while (n < k && (i < hits->n || j < found->n)) {
+        const bool first = j == found->n || (i < hits->n && hits->keys[i] >= found->keys[j]);
+        const uint64_t key = first ? hits->keys[i++] : found->keys[j++];
+        if (see(w, gx_key_docid(key)))
+            w->merged[n++] = key;
+    }
+    memcpy(hits->keys, w->merged, n * sizeof *hits->keys);
+    hits->n = n;
+}
+
+static gx_status run_field(gx_session *s, ways *w, uint32_t field, uint32_t n, gx_hits *hits, gx_error *err)
+{
+    gx_plan_term *terms = w->terms;
+    uint64_t *keys = w->keys;
+    uint32_t at[MAX_WAYS], m = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        const gx_plan *plan = &w->plans[i];
+        gx_plan way = gx_plan_way(plan, s->en->ix, field, terms);
+        if (way.n_terms == 0)
+            continue;
+        if (hits[i].n == plan->k && gx_key_score(hits[i].keys[plan->k - 1]) > way.initial_threshold)
+            way.initial_threshold = gx_key_score(hits[i].keys[plan->k - 1]);
+        w->way[m] = way;
+        w->found[m] = (gx_hits){keys, 0, NULL};
+        at[m++] = i;
+        terms += plan->n_terms;
+        keys += plan->k;
+    }
+    const gx_status st = m ? gx_session_run_exact(s, w->way, m, w->found, err) : GX_OK;
+    for (uint32_t j = 0; j < m && st == GX_OK; ++j)
+        merge(w, &w->found[j], w->plans[at[j]].k, &hits[at[j]]);
+    return st;
+}
+
+static gx_status run_slice(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
+{
+    ways *w = open_ways(plans, n);
+    gx_status st = w ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
+        hits[i].n = 0;
+        w->plans[i] = plans[i];
+        if (plans[i].op != GX_OP_OR && plans[i].n_terms)
+            st = give_mask(s, &w->plans[i], &w->masks[i], err);
+    }
+    for (uint32_t f = 0; f < s->en->ix->fields->n && st == GX_OK; ++f)
+        st = run_field(s, w, f, n, hits, err);
+    free_ways(w);
+    return st;
+}
+
+gx_status gx_session_run_best_field(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (uint32_t begin = 0, m; begin < n && st == GX_OK; begin += m) {
+        size_t n_keys = plans[begin].k;
+        for (m = 1; begin + m < n && m < MAX_WAYS && n_keys < GX_SLICE_KEYS; ++m)
+            n_keys += plans[begin + m].k;
+        st = run_slice(s, plans + begin, m, hits + begin, err);
     }
     return st;
 }

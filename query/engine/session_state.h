@@ -5,6 +5,7 @@
  *   gx_session_run_any         session_passes.c   runs an approximate plan in two passes
  *   gx_session_run_exact       session_filters.c  gives plans masks in the place of filters
  *   gx_session_run_phrases     session_phrases.c  finds what phrases match
+ *   gx_session_run_best_field  session_passes.c   finds the k best of each field, and of these the k best
  *   gx_session_run_unfiltered  session_run.c      calls the executor, the parts of a collection, or the CPU
  *
  * Each of these calls the next one. session.c opens sessions; session_run.c also finds and counts all documents that
@@ -55,6 +56,9 @@ gx_status gx_session_run_exact(gx_session *s, const gx_plan *plans, uint32_t n, 
 
 /* As gx_session_run_exact, of a file: plans with phrases and others. */
 gx_status gx_session_run_phrases(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err);
+
+/* As gx_session_run_exact, of a file whose documents score as their best field. */
+gx_status gx_session_run_best_field(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err);
 
 /* As gx_session_run_exact, for plans that need not be answered exactly too. */
 gx_status gx_session_run_any(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err);

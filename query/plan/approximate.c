@@ -9,6 +9,7 @@
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "engine/text/c_locale.h"
+#include "query/plan/field_way.h"
 #include "query/plan/part_plans.h"
 
 #define CANDIDATES_A_RESULT 2u
@@ -256,7 +257,7 @@ static uint32_t find_tf(const gx_list *l, uint32_t j, uint32_t doc, open_block *
     return b->tfs[lo];
 }
 
-void gx_add_scores(const gx_index *ix, const gx_plan *rest, const uint32_t *docids, uint32_t *scores, uint32_t n)
+static void add_scores(const gx_index *ix, const gx_plan *rest, const uint32_t *docids, uint32_t *scores, uint32_t n)
 {
     open_block b;
     for (uint32_t t = 0; t < rest->n_terms; ++t) {
@@ -271,4 +272,30 @@ void gx_add_scores(const gx_index *ix, const gx_plan *rest, const uint32_t *doci
                     gx_bm25_impact(rest->terms[t].w, tf, gx_bm25_K(rest->norm, gx_index_length(ix, docids[i])));
         }
     }
+}
+
+/* What the best field of each document adds. */
+static void add_best_scores(const gx_index *ix, const gx_plan *rest, const uint32_t *docids, uint32_t *scores,
+                            uint32_t n)
+{
+    gx_plan_term terms[GX_MAX_TERMS];
+    uint32_t best[256], of_field[256];
+    for (uint32_t from = 0, m; from < n; from += m) {
+        m = n - from < 256 ? n - from : 256;
+        memset(best, 0, sizeof best);
+        for (uint32_t f = 0; f < ix->fields->n; ++f) {
+            const gx_plan way = gx_plan_way(rest, ix, f, terms);
+            memset(of_field, 0, sizeof of_field);
+            add_scores(ix, &way, docids + from, of_field, m);
+            for (uint32_t i = 0; i < m; ++i)
+                best[i] = of_field[i] > best[i] ? of_field[i] : best[i];
+        }
+        for (uint32_t i = 0; i < m; ++i)
+            scores[from + i] += best[i];
+    }
+}
+
+void gx_add_scores(const gx_index *ix, const gx_plan *rest, const uint32_t *docids, uint32_t *scores, uint32_t n)
+{
+    (gx_plan_has_ways(rest, ix) ? add_best_scores : add_scores)(ix, rest, docids, scores, n);
 }

@@ -32,6 +32,23 @@ const char *gx_index_field(const gx_index *ix, uint32_t i, uint64_t *n_tokens)
     return ix->fields->names[i];
 }
 
+static const char *const scorings[GX_N_FIELD_SCORINGS] = {"bm25f", "best", "sum"};
+
+const char *gx_field_scoring_name(gx_field_scoring s)
+{
+    return (unsigned)s < GX_N_FIELD_SCORINGS ? scorings[s] : "?";
+}
+
+bool gx_field_scoring_find(gx_field_scoring *out, const char *name)
+{
+    for (int i = 0; i < GX_N_FIELD_SCORINGS; ++i)
+        if (strcmp(scorings[i], name) == 0) {
+            *out = (gx_field_scoring)i;
+            return true;
+        }
+    return false;
+}
+
 /* ---- "title^3,text:b=0.4" ---- */
 
 /* What is asked of each field. */
@@ -125,6 +142,8 @@ static gx_status make_profile(gx_view_profile *p, const gx_index *ix, const gx_v
     if (!preset || preset->linear || preset->lossy)
         return gx_fail(err, GX_EUSAGE, "fields are weighed by a BM25 scorer with exact lengths, not %s",
                        gx_preset_name(o->preset));
+    if ((unsigned)o->scoring >= GX_N_FIELD_SCORINGS)
+        return gx_fail(err, GX_EUSAGE, "field scoring %d does not exist; it is bm25f, best or sum", (int)o->scoring);
     const double k1 = isnan(o->k1) ? preset->k1 : o->k1, b = isnan(o->b) ? preset->b : o->b;
     if (!isfinite(k1) || k1 < 0)
         return gx_fail(err, GX_EUSAGE, "k1 is %g; it must be a finite number of at least 0", k1);
@@ -134,27 +153,35 @@ static gx_status make_profile(gx_view_profile *p, const gx_index *ix, const gx_v
     if (st != GX_OK)
         return st;
     const double n_docs = (double)gx_index_n_docs(ix);
-    *p = (gx_view_profile){.k1 = (float)k1, .b = b};
+    *p = (gx_view_profile){.k1 = (float)k1,
+                           .b = b,
+                           .scoring = o->scoring,
+                           .preset = o->preset,
+                           .idf = preset->idf,
+                           .times = preset->times_k1 ? (double)(float)k1 + 1 : 1,
+                           .n_docs = n_docs};
     for (uint32_t f = 0; f < ix->fields->n; ++f) {
         const double tokens = (double)ix->fields->n_tokens[f], avg = tokens > 0 ? tokens / n_docs : 1;
-        p->fields[f] = (gx_field_norm){w.used[f], (float)w.weight[f], (float)(1 - w.b[f]), (float)(w.b[f] / avg),
-                                       w.b[f],     avg};
+        p->fields[f] =
+            (gx_field_norm){w.used[f], (float)w.weight[f], (float)(1 - w.b[f]), (float)(w.b[f] / avg), w.b[f], avg};
     }
     return GX_OK;
 }
 
 /* ---- views ---- */
 
-static gx_status view_part(gx_part *out, const gx_part *of, const gx_view_profile *p, gx_error *err)
+static gx_status view_part(gx_part *out, const gx_part *of, const gx_view_profile *p, gx_view_counts *counts,
+                           gx_error *err)
 {
     *out = (gx_part){0};
-    const gx_status st = gx_view_open(&out->ix, of->ix, p, of->deletes, err);
+    const gx_status st = gx_view_open(&out->ix, of->ix, p, of->deletes, counts, err);
     if (st == GX_OK && of->deletes)
         out->deletes = gx_deletes_share(gx_view_deletes(out->ix));
     return st;
 }
 
-static gx_status view_collection(gx_index **out, const gx_index *ix, const gx_view_profile *p, gx_error *err)
+static gx_status view_collection(gx_index **out, const gx_index *ix, const gx_view_profile *p, gx_view_counts *counts,
+                                 gx_error *err)
 {
     const uint32_t n = ix->parts->n;
     gx_part *parts = calloc(n, sizeof *parts);
@@ -163,7 +190,7 @@ static gx_status view_collection(gx_index **out, const gx_index *ix, const gx_vi
     gx_status st = GX_OK;
     uint32_t opened = 0;
     for (; opened < n && st == GX_OK; ++opened)
-        st = view_part(&parts[opened], &ix->parts->parts[opened], p, err);
+        st = view_part(&parts[opened], &ix->parts->parts[opened], p, counts, err);
     if (st == GX_OK)
         st = gx_collection_of_joined(out, ix, parts, n, err);
     else
@@ -192,5 +219,11 @@ gx_status gx_index_open_view(gx_index **out, gx_index *ix, const gx_view_options
         st = make_profile(&p, ix, &o, err);
     if (st != GX_OK)
         return st;
-    return ix->parts ? view_collection(out, ix, &p, err) : gx_view_open(out, ix, &p, NULL, err);
+    gx_view_counts *counts = NULL;
+    if (p.scoring != GX_FIELDS_BM25F)
+        st = gx_view_counts_open(&counts, ix, err);
+    if (st == GX_OK)
+        st = ix->parts ? view_collection(out, ix, &p, counts, err) : gx_view_open(out, ix, &p, NULL, counts, err);
+    gx_view_counts_close(counts);
+    return st;
 }

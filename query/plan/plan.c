@@ -170,19 +170,25 @@ typedef struct scorer {
     const gx_preset_info *preset;
     double k1, b;
     bool linear; /* the lists have impacts: of an index of impacts, or a view of fields */
+    bool
+        weighed; /* the lists' units have all but the query's weight in them: of a view that scores fields one by one */
 } scorer;
 
 static scorer scorer_of(const gx_query_options *opt, const gx_index *view)
 {
     const gx_preset_info *preset = gx_preset_get(opt->preset);
     if (view)
-        return (scorer){preset, gx_view_get_profile(view)->k1, gx_view_get_profile(view)->b, true};
-    return (scorer){preset, isnan(opt->k1) ? preset->k1 : opt->k1, isnan(opt->b) ? preset->b : opt->b, preset->linear};
+        return (scorer){preset, gx_view_get_profile(view)->k1, gx_view_get_profile(view)->b, true,
+                        gx_view_get_profile(view)->scoring != GX_FIELDS_BM25F};
+    return (scorer){preset, isnan(opt->k1) ? preset->k1 : opt->k1, isnan(opt->b) ? preset->b : opt->b, preset->linear,
+                    false};
 }
 
 /* A term's weight before it is scaled. */
 static double weight_of(const scorer *s, uint64_t n_docs, uint64_t df, double qtf)
 {
+    if (s->weighed)
+        return qtf;
     return s->preset->idf((double)n_docs, (double)df) * (s->preset->times_k1 ? s->k1 + 1 : 1) * qtf;
 }
 
@@ -237,6 +243,9 @@ static gx_status check_view(const gx_query_options *opt, const gx_index *view, g
     if ((!isnan(opt->k1) && opt->k1 != p->k1) || (!isnan(opt->b) && opt->b != (float)p->b))
         return gx_fail(err, GX_EUSAGE, "%s: k1 and b belong to the view of the fields, which was opened with others",
                        view->path);
+    if (p->scoring != GX_FIELDS_BM25F && opt->preset != p->preset)
+        return gx_fail(err, GX_EUSAGE, "%s: the scorer %s belongs to the view of the fields, not %s", view->path,
+                       gx_preset_name(p->preset), gx_preset_name(opt->preset));
     return gx_view_status(view, err);
 }
 
@@ -453,14 +462,16 @@ static uint32_t index_max_tf(const void *user, const char *term, size_t len)
 static double index_unit(const void *user, const char *term, size_t len)
 {
     const gx_index *ix = user;
+    if (gx_view_of(ix))
+        return gx_view_unit(ix, term, len);
     const uint32_t id = ix->units ? gx_index_find_term(ix, term, len) : UINT32_MAX;
     return id == UINT32_MAX ? ix->impact_unit : ix->units[id];
 }
 
 gx_collection_stats gx_collection_stats_of(const gx_index *ix)
 {
-    return (gx_collection_stats){gx_index_n_docs(ix), ix->avgdl, index_df, index_max_tf, index_unit, ix,
-                                 gx_view_of(ix)};
+    return (gx_collection_stats){gx_index_n_docs(ix), ix->avgdl, index_df,      index_max_tf,
+                                 index_unit,          ix,        gx_view_of(ix)};
 }
 
 static int by_bytes(const void *a, const void *b)

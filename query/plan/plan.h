@@ -76,8 +76,9 @@ typedef struct gx_plan {
      * k of them hold one of the terms, gx_session_run adds others with score 0, by rising docid. */
     bool fill;
     gx_scorer norm;
-    gx_plan_term *terms;             /* [n_terms], by rising df, then rising list; the plan's own */
-    uint32_t n_phrases;              /* known ones; op == GX_OP_AND and n_unknown > 0: 0 */
+    gx_plan_term *terms; /* [n_terms], by rising df, then rising list; the plan's own */
+    uint32_t n_phrases;  /* known ones; op == GX_OP_AND and n_unknown > 0: 0 */
+    uint32_t way;        /* 1 + the field by which a plan of a view scores (field_way.h); 0: by all that there are */
     /* Of a plan that an engine runs in the place of one with phrases (phrase_program.h); NULL: of none */
     const struct gx_phrase_program *program;
     struct gx_plan_phrases *phrases; /* [n_phrases] (phrases.h), the plan's own; NULL: none, or those of its parts */

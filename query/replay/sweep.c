@@ -184,7 +184,27 @@ static gx_status run_batch(worker *w, uint32_t n, const gx_query_options *query,
     return st;
 }
 
-static gx_status run_setting(worker *w, size_t number, gx_error *err)
+/* A session on a view by the fields of a setting; *ix and *en are closed behind it. */
+static gx_status open_fields(const sweep *s, size_t number, gx_index **ix, gx_engine **en, gx_session **session,
+                             gx_error *err)
+{
+    const gx_sweep_options *opt = s->opt;
+    const gx_sweep_setting *setting = &opt->settings[number];
+    gx_view_options view = GX_VIEW_OPTIONS;
+    gx_engine_options engine = GX_ENGINE_OPTIONS;
+    view.fields = opt->fields[number];
+    view.preset = setting->preset;
+    view.k1 = setting->k1;
+    view.b = setting->b;
+    view.scoring = opt->field_scorings ? opt->field_scorings[number] : GX_FIELDS_BM25F;
+    engine.kind = GX_ENGINE_CPU;
+    gx_status st = gx_index_open_view(ix, (gx_index *)s->ix, &view, err);
+    if (st == GX_OK)
+        st = gx_engine_open(en, *ix, &engine, err);
+    return st == GX_OK ? gx_session_open(session, *en, err) : st;
+}
+
+static gx_status search_setting(worker *w, size_t number, gx_error *err)
 {
     sweep *s = w->s;
     const gx_sweep_options *opt = s->opt;
@@ -222,6 +242,26 @@ static gx_status run_setting(worker *w, size_t number, gx_error *err)
                           w->n_values);
         s->report->n_evaluated[number] = w->n_values;
     }
+    return st;
+}
+
+static gx_status run_setting(worker *w, size_t number, gx_error *err)
+{
+    const sweep *s = w->s;
+    gx_session *const whole = w->session;
+    gx_index *ix = NULL;
+    gx_engine *en = NULL;
+    gx_status st = GX_OK;
+    if (!s->opt->fields || !s->opt->fields[number])
+        return search_setting(w, number, err);
+    w->session = NULL;
+    st = open_fields(s, number, &ix, &en, &w->session, err);
+    if (st == GX_OK)
+        st = search_setting(w, number, err);
+    gx_session_close(w->session);
+    gx_engine_close(en);
+    gx_index_close(ix);
+    w->session = whole;
     return st;
 }
 

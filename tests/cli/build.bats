@@ -715,6 +715,18 @@ assert sum(s.values()) <= total + 0.005, (s, total) # which is rounded to 1 ms e
     ask query -q f.gx --fields=text fox
     exits 0
     says 'a'
+    ask query -q f.gx --fields=text --field-scoring=most fox
+    exits 2
+    ask query -q f.gx --field-scoring=best fox
+    exits 2
+    complains 'needs --fields'
+    ask query -q f.gx --fields=all --field-scoring=best --scorer=impact fox
+    exits 2
+    for how in bm25f best sum; do
+        ask query -q f.gx --fields=title^3,text --field-scoring=$how --explain 'red fox'
+        exits 0
+        says "by fields ($how)"
+    done
     ask recode -q f.gx -o i.gx --impacts=bm25
     exits 2
     ask build -q f.jsonl -o w.gx --field=title:w=3,text:w=1
@@ -724,4 +736,21 @@ assert sum(s.values()) <= total + 0.005, (s, total) # which is rounded to 1 ms e
     complains 'has no fields'
     ask query -q w.gx 'red fox' --format=jsonl
     exits 0
+}
+
+@test "sweep: fields, their weights, b and scorings in every combination" {
+    printf '{"id":"a","title":"red fox","text":"a fox"}\n{"id":"b","text":"the red hen"}\n' > f.jsonl
+    ask build -q f.jsonl -o f.gx --field=title,text
+    printf '1\tred\n2\tfox\n' > q.tsv
+    printf '1 0 a 1\n2 0 a 1\n' > q.rel
+    ask sweep -q f.gx q.tsv q.rel --k1=0.9 --b=0.4 --fields='title^1|3,text:b=0.4|1' --field-scoring=bm25f,sum --json
+    exits 0
+    grep -c field_scoring <<< "$output" | grep -q 9
+    says 'title^3,text:b=1'
+    ask sweep -q f.gx q.tsv q.rel --fields='title^1|x,text'
+    exits 2
+    ask sweep -q f.gx q.tsv q.rel --field-scoring=sum
+    exits 2
+    ask sweep -q f.gx q.tsv q.rel --fields=title --field-scoring=mean
+    exits 2
 }

@@ -328,24 +328,43 @@ static void put_snippet(FILE *out, const char *text, size_t len, const gx_snippe
 /* The formula of a view of fields, and a line for each. */
 static void put_fields(FILE *out, const gx_explanation *e, const char *indent)
 {
-    fprintf(out,
-            "%s%s by fields: score = sum over terms of idf%s * tf' / (tf' + k1), tf' = sum over fields of weight * tf "
-            "/ (1 - b + b * len / avglen)\n%sN = %llu, k1 = %.6g\n",
-            indent, e->preset, e->times_k1 ? " * (k1 + 1)" : "", indent, (unsigned long long)e->n_docs, e->k1);
-    for (uint32_t f = 0; f < e->n_fields; ++f)
-        if (e->fields[f].used)
-            fprintf(out, "%s  %s: weight = %.7g, b = %.6g, len = %u, avglen = %.6g\n", indent, e->fields[f].name,
-                    e->fields[f].weight, e->fields[f].b, e->fields[f].len, e->fields[f].avglen);
+    static const char *const formulas[GX_N_FIELD_SCORINGS] = {
+        "sum over terms of idf%s * tf' / (tf' + k1), tf' = sum over fields of weight * tf / norm",
+        "the greatest over fields of weight * (sum over terms of idf%s * x / (x + k1)), x = tf / norm",
+        "sum over fields of weight * (sum over terms of idf%s * x / (x + k1)), x = tf / norm"};
+    char formula[160], score[32];
+    snprintf(formula, sizeof formula, formulas[e->field_scoring], e->times_k1 ? " * (k1 + 1)" : "");
+    fprintf(out, "%s%s by fields (%s): score = %s\n", indent, e->preset, gx_field_scoring_name(e->field_scoring),
+            formula);
+    fprintf(out, "%snorm = 1 - b + b * len / avglen, N = %llu, k1 = %.6g\n", indent, (unsigned long long)e->n_docs,
+            e->k1);
+    for (uint32_t f = 0; f < e->n_fields; ++f) {
+        const gx_explain_field *x = &e->fields[f];
+        if (!x->used)
+            continue;
+        fprintf(out, "%s  %s: weight = %.7g, b = %.6g, len = %u, avglen = %.6g", indent, x->name, x->weight, x->b,
+                x->len, x->avglen);
+        if (e->field_scoring == GX_FIELDS_BEST)
+            fprintf(out, ", score = %s%s", out_score(score, ldexp(x->sum, -e->exponent)),
+                    f == e->best_field ? ", the greatest" : "");
+        fputs("\n", out);
+    }
 }
 
 /* ", title tf = 1, text tf = 3: 2.1 * 0.65 = 1.365 (impact 1234)" */
 static void put_field_term(FILE *out, const gx_explanation *e, const gx_explain_term *t)
 {
+    const bool best = e->field_scoring == GX_FIELDS_BEST;
     char score[32];
-    for (uint32_t f = 0; f < e->n_fields; ++f)
-        if (t->field_tfs[f])
-            fprintf(out, ", %s tf = %u", e->fields[f].name, t->field_tfs[f]);
-    fprintf(out, ": %.7g * %.7g = %s (impact %u)\n", t->weight / t->unit, t->tf * t->unit,
+    for (uint32_t f = 0; f < e->n_fields; ++f) {
+        if (!t->field_tfs[f] || (best && f != e->best_field))
+            continue;
+        fprintf(out, ", %s tf = %u", e->fields[f].name, t->field_tfs[f]);
+        if (t->field_dfs)
+            fprintf(out, " (df = %llu)", (unsigned long long)t->field_dfs[f]);
+    }
+    const double unit = t->field_dfs ? 0x1p-23 : t->unit;
+    fprintf(out, ": %.7g * %.7g = %s (impact %u)\n", t->weight / unit, t->tf * unit,
             out_score(score, ldexp(t->impact, -e->exponent)), t->impact);
 }
 
@@ -372,9 +391,9 @@ void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent)
             continue;
         }
         fprintf(out, ": df = %llu", (unsigned long long)t->df);
-        if (!e->linear)
+        if (!e->linear && !t->field_dfs)
             fprintf(out, memchr(t->term, ' ', t->term_len) ? ", idf of its words = %.7g" : ", idf = %.7g", t->idf);
-        if (e->times_k1)
+        if (e->times_k1 && !t->field_dfs)
             fprintf(out, ", times k1 + 1 = %.6g", e->k1 + 1);
         if (t->qtf != 1)
             fprintf(out, ", times %.9g in the query", t->qtf);

@@ -269,11 +269,12 @@ int cli_view_fields(gx_index **ix, const cli_args *a)
     gx_index *view;
     gx_error err = {0};
     if (!cli_given(a, "fields"))
-        return 0;
+        return cli_given(a, "field-scoring") ? cli_fail(GX_EUSAGE, "--field-scoring needs --fields") : 0;
     opt.fields = strcmp(cli_text(a, "fields"), "all") == 0 ? NULL : cli_text(a, "fields");
     opt.preset = of_query.preset;
     opt.k1 = of_query.k1;
     opt.b = of_query.b;
+    opt.scoring = (gx_field_scoring)cli_choice(a, "field-scoring");
     if (gx_index_open_view(&view, *ix, &opt, &err))
         return cli_fail_error(&err);
     gx_index_close(*ix); /* the view holds it */
@@ -290,7 +291,7 @@ int cli_open_index(gx_index **out, const cli_args *a, const char *path)
     options.load = (gx_load)cli_choice(a, "load");
     if (!gx_index_open(out, path, &options, &err)) {
         lookup_tell_analysis(*out, path);
-        return cli_has(a, "fields") ? cli_view_fields(out, a) : 0;
+        return cli_has(a, "fields") && cli_has(a, "field-scoring") && cli_has(a, "prune") ? cli_view_fields(out, a) : 0;
     }
     const char *what = err.status == GX_ECORRUPT ? what_it_is(path) : NULL;
     return what ? cli_fail(err.status, "%s is no index; it is %s", path, what) : cli_fail_error(&err);

@@ -120,9 +120,13 @@
      "the formula of the scores. An index that was imported with impacts is searched with `impact`, which is the " \
      "default there"}, \
     {"fields", 0, CLI_TEXT, "NAME^W:b=B,...", NULL, \
-     "search these fields of the documents (`gpuidx build --field`), each with a weight, by BM25F: `title^3,text`. " \
-     "`all`: all fields, each of weight 1. Without it the fields are searched as one text. See Text fields in " \
-     "`gpuidx help query`"}, \
+     "search these fields of the documents (`gpuidx build --field`), each with a weight: `title^3,text`. `all`: all " \
+     "fields, each of weight 1. Without it the fields are searched as one text. See Text fields in `gpuidx help " \
+     "query`"}, \
+    {"field-scoring", 0, CLI_CHOICE, "bm25f|best|sum", "bm25f", \
+     "how `--fields` are scored together. `bm25f`: their weighted words as those of one text; `best`: a " \
+     "document has the " \
+     "greatest score of its fields, each scored by itself; `sum`: the sum of them"}, \
     {"k1", 0, CLI_NUMBER, "X", NULL, "BM25's k1, at least 0, instead of the scorer's own", .max = 3.4e38}, \
     {"b", 0, CLI_NUMBER, "X", NULL, "BM25's b, from 0 to 1, instead of the scorer's own", .max = 1}, \
     {"prune", 0, CLI_CHOICE, "on|off", "on", \

@@ -22,9 +22,20 @@ static void on_progress(void *user, size_t n_done)
 /* ---- the settings ---- */
 
 typedef struct settings {
-    gx_sweep_setting *items;
+    gx_sweep_setting *items; /* [n], and what each searches by: */
+    char **fields;           /* [n], or NULL: none is by fields */
+    gx_field_scoring *scorings;
     size_t n;
 } settings;
+
+static void free_settings(settings *s)
+{
+    for (size_t i = 0; s->fields && i < s->n; ++i)
+        free(s->fields[i]);
+    free(s->fields);
+    free(s->scorings);
+    free(s->items);
+}
 
 /* The next word of a list with commas, into word[]; false at the end. */
 static bool next_word(const char **list, char word[64])
@@ -109,6 +120,121 @@ static int read_settings(settings *out, const cli_args *a, const gx_index *ix)
     return n_scorers ? 0 : cli_usage(a, "--scorer: no scorer is given");
 }
 
+/* ---- fields ---- */
+
+/* What --fields tries: "title^1|2|3,text:b=0.4|0.75", of whose values with | between every combination is taken. */
+typedef struct variants {
+    char **texts; /* [n] */
+    size_t n;
+} variants;
+
+static void free_variants(variants *v)
+{
+    for (size_t i = 0; i < v->n; ++i)
+        free(v->texts[i]);
+    free(v->texts);
+}
+
+/* Of the text the variant of that number: each value is one of its alternatives, the last value's turn first. NULL: no
+ * memory. *left: 0 where there is such a variant. */
+static char *make_variant(const char *text, size_t number, size_t *left)
+{
+    size_t len = strlen(text), at = len;
+    char *out = calloc(1, len + 1), *end = out ? out + len : NULL;
+    char *to = end;
+    while (at && out) { /* from behind, value by value */
+        size_t begin = at, n = 1, from;
+        while (begin && !strchr(",^:=", text[begin - 1]))
+            --begin;
+        for (size_t i = begin; i < at; ++i)
+            n += text[i] == '|';
+        from = begin;
+        for (size_t skip = number % n; skip; --skip)
+            from += strcspn(text + from, "|") + 1;
+        number /= n;
+        const size_t chosen = strcspn(text + from, "|,^:=");
+        to -= chosen;
+        memcpy(to, text + from, chosen);
+        if (begin)
+            *--to = text[begin - 1];
+        at = begin ? begin - 1 : 0;
+    }
+    if (out)
+        memmove(out, to, (size_t)(end - to) + 1);
+    *left = number;
+    return out;
+}
+
+static int read_variants(variants *out, const cli_args *a)
+{
+    const char *text = cli_text(a, "fields");
+    for (size_t left = 0;;) {
+        char *variant = make_variant(text, out->n, &left);
+        char **grown = variant && !left ? realloc(out->texts, (out->n + 1) * sizeof *grown) : NULL;
+        if (variant && left) {
+            free(variant);
+            return 0;
+        }
+        if (!grown) {
+            free(variant);
+            return cli_fail(GX_ENOMEM, "no memory for %zu settings", out->n);
+        }
+        out->texts = grown;
+        out->texts[out->n++] = variant;
+        if (out->n > MAX_SETTINGS)
+            return cli_usage(a, "--fields: there are more than %u settings; give fewer values", MAX_SETTINGS);
+    }
+}
+
+static size_t read_scorings(const cli_args *a, gx_field_scoring scorings[GX_N_FIELD_SCORINGS], int *code)
+{
+    const char *list = cli_text(a, "field-scoring");
+    char word[64];
+    size_t n = 0;
+    while (next_word(&list, word)) {
+        if (n == GX_N_FIELD_SCORINGS || !gx_field_scoring_find(&scorings[n], word)) {
+            *code = cli_usage(a, "--field-scoring: '%s' is not one of bm25f, best, sum, or there are too many", word);
+            return 0;
+        }
+        ++n;
+    }
+    return n;
+}
+
+/* Every setting by every variant of the fields and every scoring. */
+static int multiply_settings(settings *s, const cli_args *a)
+{
+    gx_field_scoring scorings[GX_N_FIELD_SCORINGS];
+    int code = 0;
+    variants v = {0};
+    if (!cli_given(a, "fields"))
+        return cli_given(a, "field-scoring") ? cli_usage(a, "--field-scoring needs --fields") : 0;
+    const size_t n_scorings = read_scorings(a, scorings, &code);
+    if (!code)
+        code = read_variants(&v, a);
+    const size_t n = s->n * v.n * n_scorings;
+    if (!code && n > MAX_SETTINGS)
+        code = cli_usage(a, "there are more than %u settings; give fewer values", MAX_SETTINGS);
+    settings all = {0};
+    if (!code) {
+        all = (settings){calloc(n + 1, sizeof *all.items), calloc(n + 1, sizeof *all.fields),
+                         calloc(n + 1, sizeof *all.scorings), n};
+        if (!all.items || !all.fields || !all.scorings)
+            code = cli_fail(GX_ENOMEM, "no memory for %zu settings", n);
+    }
+    for (size_t i = 0; i < n && !code; ++i) {
+        all.items[i] = s->items[i / (v.n * n_scorings)];
+        all.scorings[i] = scorings[i / v.n % n_scorings];
+        if (!(all.fields[i] = strdup(v.texts[i % v.n])))
+            code = cli_fail(GX_ENOMEM, "no memory for %zu settings", n);
+    }
+    free_variants(&v);
+    free_settings(code ? &all : s);
+    if (!code)
+        *s = all;
+    return code;
+}
+
 /* ---- the report ---- */
 
 typedef struct facts {
@@ -148,6 +274,8 @@ static void put_row(const facts *f, size_t i)
         printf(gx_measure_is_count(measure) ? "  %*.0f" : "  %*.4f", width < 10 ? 10 : width,
                f->r->values[i * f->opt->n_measures + m]);
     }
+    if (f->opt->fields)
+        printf("  %-5s  %s", gx_field_scoring_name(f->opt->field_scorings[i]), f->opt->fields[i]);
     putchar('\n');
 }
 
@@ -156,7 +284,7 @@ static void print_table(const facts *f)
     printf("%-18s  %6s  %6s", "scorer", "k1", "b");
     for (size_t m = 0; m < f->opt->n_measures; ++m)
         printf("  %10s", f->opt->measures[m].name);
-    putchar('\n');
+    puts(f->opt->fields ? "  by     fields" : "");
     for (size_t i = 0; i < f->opt->n_settings; ++i)
         put_row(f, i);
     printf("\nbest by %s, of %s setting%s over %s quer%s:\n", f->opt->measures[0].name, show_count(f->opt->n_settings),
@@ -176,8 +304,14 @@ static json_t *setting_json(const facts *f, size_t i)
     json_t *values = json_object();
     for (size_t m = 0; m < f->opt->n_measures; ++m)
         json_object_set_new(values, f->opt->measures[m].name, json_real(f->r->values[i * f->opt->n_measures + m]));
-    return json_pack("{s:s, s:o, s:o, s:I, s:o}", "scorer", gx_preset_name(s->preset), "k1", number_or_null(s->k1), "b",
-                     number_or_null(s->b), "queries_evaluated", (json_int_t)f->r->n_evaluated[i], "values", values);
+    json_t *root =
+        json_pack("{s:s, s:o, s:o, s:I, s:o}", "scorer", gx_preset_name(s->preset), "k1", number_or_null(s->k1), "b",
+                  number_or_null(s->b), "queries_evaluated", (json_int_t)f->r->n_evaluated[i], "values", values);
+    if (root && f->opt->fields) {
+        json_object_set_new(root, "fields", json_string(f->opt->fields[i]));
+        json_object_set_new(root, "field_scoring", json_string(gx_field_scoring_name(f->opt->field_scorings[i])));
+    }
+    return root;
 }
 
 static int print_json(const facts *f)
@@ -283,6 +417,8 @@ static int run(const cli_args *a)
     int code = cli_open_index(&ix, a, a->argv[0]);
     if (!code)
         code = read_settings(&s, a, ix);
+    if (!code)
+        code = multiply_settings(&s, a);
     if (!code && gx_trec_read(&qrels, a->argv[2], GX_TREC_QRELS, &err))
         code = cli_fail_error(&err);
     if (!code && qrels.n_topics == 0)
@@ -297,13 +433,15 @@ static int run(const cli_args *a)
         code = cli_warm(en, a);
     opt.settings = s.items;
     opt.n_settings = s.n;
+    opt.fields = (const char *const *)s.fields;
+    opt.field_scorings = s.scorings;
     if (!code)
         code = sweep(a, en, &opt);
     gx_engine_close(en);
     gx_index_close(ix);
     gx_trec_free(&qrels);
     free(measures);
-    free(s.items);
+    free_settings(&s);
     stop_die(NULL); /* if a signal has come */
     return code;
 }
@@ -323,6 +461,12 @@ static const cli_flag flags[] = {
      "the scorers to try, separated by commas; `gpuidx help query` has their formulas. Every scorer is tried with "
      "every "
      "k1 and every b; `impact` has neither and is tried once"},
+    {"fields", 0, CLI_TEXT, "NAME^W:b=B,...", NULL,
+     "search by these fields, as `gpuidx query` does; values with | between are tried one by one, in every "
+     "combination: "
+     "`title^1|2|3|5,text:b=0.4|0.75`"},
+    {"field-scoring", 0, CLI_TEXT, "LIST", "bm25f",
+     "how fields are scored together, separated by commas: `bm25f`, `best`, `sum`"},
     {"measures", 'm', CLI_TEXT, "LIST", "ndcg@10",
      "what to measure, as `gpuidx eval` names it, separated by commas. The best setting is the one in which the first "
      "measure is greatest"},
@@ -373,6 +517,8 @@ static const cli_section examples[] = {
     {"gpuidx sweep corpus.gx train.tsv train.qrels", "25 pairs of k1 and b by nDCG@10, and the best."},
     {"gpuidx sweep corpus.gx train.tsv train.qrels --k1=0.6,0.9,1.2 --b=0.3,0.4,0.75",
      "Nine settings by nDCG@10, and the best."},
+    {"gpuidx sweep corpus.gx train.tsv train.qrels --k1=0.9 --b=0.4 --fields='title^1|2|3|5,text'",
+     "Four weights of the title, by BM25F."},
     {"gpuidx sweep corpus.gx train.tsv train.qrels --scorer=bm25,bm25:atire --k1=0.9,1.2 -m map,ndcg@10 -j 4",
      "Two scorers, by MAP, on four threads."},
     {NULL},

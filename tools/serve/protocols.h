@@ -26,6 +26,10 @@ bool native_find_document(exchange *x, const char *id, size_t len, uint64_t *doc
 /* The plan of a protocol's searches with the server's defaults; what `read` adds must be settled before it is used. */
 plan *native_new_plan(exchange *x);
 bool native_settle(exchange *x, plan *p, uint64_t k);
+/* Let the plan, whose scorer, k1 and b are read, search by fields, as gx_view_options names them. */
+gx_status native_view(exchange *x, plan *p, const char *fields, gx_field_scoring scoring, gx_error *err);
+/* The index that a plan's queries are read for: the view, where it searches by fields. */
+const gx_index *plan_index(const exchange *x, const plan *p);
 /* The filter of a request, an expression that may be NULL, with that of the token. The error names the column. */
 gx_status native_open_filter(exchange *x, const char *text, size_t len, gx_filter **out, gx_error *err);
 

@@ -70,6 +70,7 @@ typedef struct snapshot {
     gx_session *idle[64]; /* sessions that nobody uses, on the engine that answers */
     uint32_t n_idle;
     struct allowed *allowed; /* documents that tokens' filters select */
+    struct view *views;      /* by fields, for requests that come again (views.c) */
     struct snapshot *next;   /* of those that wait to be freed */
 } snapshot;
 
@@ -91,6 +92,16 @@ gx_status snapshot_session(snapshot *s, gx_session **out, gx_error *err);
 void snapshot_give_back(snapshot *s, gx_session *session, bool healthy);
 /* Whether a filter of a token (NULL: all documents) selects the document. */
 gx_status snapshot_allows(snapshot *s, const char *filter, uint64_t docid, bool *out, gx_error *err);
+
+/* The snapshot's index seen through its fields, and what searches it. Shared; gx_index_open_view has the statuses. */
+typedef struct view view;
+gx_status snapshot_view(snapshot *s, const gx_view_options *o, view **out, gx_error *err);
+const gx_index *view_index(const view *v);
+gx_status view_session(view *v, gx_session **out, gx_error *err);
+void view_give_back(view *v, gx_session *session);
+view *view_hold(view *v); /* accepts NULL, as view_release does */
+void view_release(view *v);
+void views_close(view *first); /* of a snapshot */
 
 /* ---- who asks ---- */
 
@@ -126,6 +137,7 @@ typedef struct plan {
     gx_facet_list **lists; /* [n_lists] which the facets belong to; closed with the plan */
     uint32_t n_lists;
     gx_filter *filter; /* of the request, with that of the token; NULL: none */
+    view *view;        /* the fields by which it searches; NULL: the index as it is */
     bool faceted_apart; /* facets count what this filter leaves, in place of: */
     gx_filter *faceted; /* NULL: all; freed with the plan */
 } plan;

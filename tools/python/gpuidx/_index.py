@@ -458,10 +458,12 @@ class Index:
     map_memory     most bytes for tables that are derived when an engine opens; None: no limit
     check          how much of the file is verified: "structure", "checksum" or "full"
     result_cache   most bytes of host memory that keep answers, for queries that come again; 0: none
-    fields         of an index with fields (build): search these fields, each with a weight, by BM25F:
-                   "title^3,text:b=0.4", or "all". The CPU searches then; the first query of a word is slower, since
-                   its list is made for these weights. None: the fields are searched as one text
-    k1, b          with fields: BM25F's; None: 0.9 and 0.4
+    fields         of an index with fields (build): search these fields, each with a weight: "title^3,text:b=0.4", or
+                   "all". The CPU searches then; the first query of a word is slower, since its list is made for these
+                   weights. None: the fields are searched as one text
+    field_scoring  with fields: "bm25f"; "best": a document has the greatest score of its fields; "sum": their sum
+    scorer, k1, b  with fields: those of the fields' scores; k1 and b None: the scorer's. search and explain take this
+                   scorer unless they are given another, which "best" and "sum" refuse
     load           "map" the file (pages are read when they are first used, and processes share them), or "read" it
                    whole
 
@@ -473,13 +475,15 @@ class Index:
                  device_memory: int = 0, map_memory: Optional[int] = None, result_cache: int = 0,
                  check: str = "checksum", load: str = "map", devices: Iterable[int] = (),
                  spread: str = "copies", resident: Union[int, str, None] = None, fields: Optional[str] = None,
-                 k1: Optional[float] = None, b: Optional[float] = None) -> None:
+                 field_scoring: str = "bm25f", scorer: str = "bm25", k1: Optional[float] = None,
+                 b: Optional[float] = None) -> None:
         devices = _devices(devices, device, spread)
         _residency(resident)
         self._begin(os.fsdecode(path), {"engine": engine, "device": device, "device_memory": device_memory,
                                         "map_memory": map_memory, "result_cache": result_cache, "check": check,
                                         "load": load, "devices": devices, "spread": spread, "resident": resident,
-                                        "fields": fields, "k1": k1, "b": b})
+                                        "fields": fields, "field_scoring": field_scoring, "scorer": scorer, "k1": k1,
+                                        "b": b})
         _choose(_ENGINES, "engine", engine)
         whole(device, "device", 0, 1023)
         for what in ("device_memory", "map_memory", "result_cache"):
@@ -490,15 +494,27 @@ class Index:
         if lib.gx_index_analysis_change(out[0], err) != lib.GX_ANALYSIS_SAME:
             warnings.warn("%s: %s" % (self.path, ffi.string(err.text).decode("utf-8", "replace")), RuntimeWarning, 2)
         if fields is not None:
-            self._view(out, fields, k1, b)
+            self._view(out, fields, field_scoring, scorer, k1, b)
+        elif (field_scoring, scorer, k1, b) != ("bm25f", "bm25", None, None):
+            lib.gx_index_close(out[0])
+            raise UsageError("field_scoring, scorer, k1 and b of an Index need fields; search takes scorer, k1 and b")
         self._take(out[0])
 
     @staticmethod
-    def _view(out: Any, fields: str, k1: Optional[float], b: Optional[float]) -> None:
+    def _view(out: Any, fields: str, scoring: str, scorer: str, k1: Optional[float], b: Optional[float]) -> None:
         """Let *out be the view of its fields."""
-        if not isinstance(fields, str):
-            raise TypeError("fields is a str, not %s" % type(fields).__name__)
         opt, err, view = options("gx_view_options"), new_error(), ffi.new("gx_index **")
+        found = ffi.new("gx_field_scoring *")
+        try:
+            if not isinstance(fields, str):
+                raise TypeError("fields is a str, not %s" % type(fields).__name__)
+            if not isinstance(scoring, str) or not lib.gx_field_scoring_find(encode(scoring, "field_scoring"), found):
+                raise UsageError('field_scoring is one of "bm25f", "best", "sum", not %r' % (scoring,))
+            opt.preset = _preset(scorer)
+        except Exception:
+            lib.gx_index_close(out[0])
+            raise
+        opt.scoring = found[0]
         text = ffi.new("char[]", encode(fields, "fields"))
         opt.fields = ffi.NULL if fields == "all" else text
         if k1 is not None:
@@ -509,6 +525,12 @@ class Index:
         lib.gx_index_close(out[0])  # the view holds it
         check(status, err)
         out[0] = view[0]
+
+    def _scorer(self) -> str:
+        """What search takes unless it is given another."""
+        if self._arguments.get("fields") is not None:
+            return str(self._arguments["scorer"])
+        return "impact" if self.info.impacts else "bm25"
 
     def _begin(self, path: str, arguments: Dict[str, Any]) -> None:
         """An Index without a file yet."""
@@ -823,7 +845,7 @@ class Index:
         Without approximate the answers are exact. They are the same on every engine, to the bit.
         UsageError, OutOfMemoryError, CUDAError. Threads: any number at a time; the GIL is released meanwhile."""
         if scorer is None:
-            scorer = "impact" if self.info.impacts else "bm25"
+            scorer = self._scorer()
         if mask is not None and not isinstance(mask, Mask):
             raise TypeError("mask is a Mask (Index.mask), not %s" % type(mask).__name__)
         key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate, prior, quotes,
@@ -1122,7 +1144,7 @@ class Index:
                 k1: Optional[float] = None, b: Optional[float] = None) -> Dict[str, Any]:
         """Why a document has its score for a query (a string, or {term: weight}): the formula, the terms' numbers."""
         e, err, made, opt = ffi.new("gx_explanation *"), new_error(), self._one(query), options("gx_query_options")
-        opt.preset = _preset(scorer or ("impact" if self.info.impacts else "bm25"))
+        opt.preset = _preset(scorer or self._scorer())
         opt.k1, opt.b = math.nan if k1 is None else real(k1, "k1"), math.nan if b is None else real(b, "b")
         docid = self._docid_of(document)
         with self._use() as file:

@@ -46,7 +46,8 @@ class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
     text_field  index: the fields that are indexed, joined by spaces; None: all that are strings, but docno
     threads     of building, and of retrieving many queries
     engine      "auto", "cpu" or "gpu"
-    build_args  further arguments of gpuidx.build: analyzer, stemmer, stopwords, codec, store_text, ...
+    build_args  further arguments of gpuidx.build: analyzer, stemmer, stopwords, codec, store_text, ... With fields,
+                ["title", "text"], these parts of a document become fields, which bm25(fields="title^3,text") weighs
     """
 
     ARTIFACT_TYPE = "sparse_index"
@@ -63,13 +64,15 @@ class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
         self.build_args = build_args
         self._index: Optional[Index] = None
         self._by_model: Dict[Tuple[str, int], Index] = {}  # which hold impacts, by model and bits
+        self._by_fields: Dict[Tuple[Any, ...], Index] = {}  # views by fields, scoring, scorer, k1 and b
         self._lock = threading.Lock()
 
     def __getstate__(self) -> Dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_by_model", "_lock")}
+        without = ("_by_model", "_by_fields", "_lock")
+        return {name: value for name, value in self.__dict__.items() if name not in without}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
-        self.__dict__.update(state, _by_model={}, _lock=threading.Lock())
+        self.__dict__.update(state, _by_model={}, _by_fields={}, _lock=threading.Lock())
 
     @property
     def file(self) -> str:
@@ -95,6 +98,16 @@ class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
                     self._by_model[impacts, bits] = self.core.recode(path, impacts=impacts, bits=bits)
             return self._by_model[impacts, bits]
 
+    def of_fields(self, fields: str, field_scoring: str = "bm25f", scorer: str = "bm25", k1: Optional[float] = None,
+                  b: Optional[float] = None) -> Index:
+        """The index seen through its fields, as Index(fields=...) has it; kept for later searches."""
+        key = (fields, field_scoring, scorer, k1, b)
+        with self._lock:
+            if key not in self._by_fields:
+                self._by_fields[key] = Index(self.file, engine="cpu", fields=fields, field_scoring=field_scoring,
+                                             scorer=scorer, k1=k1, b=b)
+            return self._by_fields[key]
+
     def __len__(self) -> int:
         return len(self.core)
 
@@ -110,7 +123,15 @@ class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
     # ---- indexing ----
 
     def index_inputs(self) -> List[List[str]]:
-        return [["docno"] + (self.text_field or ["text"])]
+        return [["docno"] + list(self.build_args.get("fields") or self.text_field or ["text"])]
+
+    def _document(self, document: Dict[str, Any]) -> Any:
+        """What build takes: docno and text, or a dictionary where the document's parts are fields."""
+        names = self.build_args.get("fields")
+        if not names:
+            return document["docno"], self._text(document)
+        kept = {name: value for name, value in document.items() if name in names and value is not None}
+        return {**kept, "docno": document["docno"]}
 
     def _text(self, document: Dict[str, Any]) -> str:
         fields = self.text_field or [f for f, v in document.items() if f != "docno" and isinstance(v, str)]
@@ -128,7 +149,7 @@ class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
             documents: Any = ({**d._asdict(), "docno": d.doc_id, "doc_id": None} for d in dataset.docs_iter())
         else:
             documents = listed(dataset)
-        return self._build(((d["docno"], self._text(d)) for d in documents), self.build_args)
+        return self._build((self._document(d) for d in documents), self.build_args)
 
     def toks_indexer(self, scale: Optional[float] = None, *, bits: int = 8) -> "ToksIndexer":
         """An indexer of `toks`, {term: weight}: learned sparse weights, kept as impacts of so many bits (4 to 16).
@@ -138,10 +159,10 @@ class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
 
     def _build(self, documents: Any, arguments: Dict[str, Any]) -> "GpuidxIndex":
         self._make_folder()
-        for index in [self._index, *self._by_model.values()]:
+        for index in [self._index, *self._by_model.values(), *self._by_fields.values()]:
             if index is not None:
                 index.close()
-        self._index, self._by_model = None, {}
+        self._index, self._by_model, self._by_fields = None, {}, {}
         build(self.file, documents, threads=self.threads, force=self.overwrite, **arguments).close()
         self._write_metadata()
         return self
@@ -173,9 +194,14 @@ class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
     # ---- retrieving ----
 
     def bm25(self, k1: Optional[float] = None, b: Optional[float] = None, *, num_results: int = 1000,
-             scorer: str = "bm25", **arguments: Any) -> "Retriever":
-        """BM25; k1 0.9 and b 0.4 unless given. scorer: "bm25:lucene", "bm25:pisa", ... for the variants."""
-        return Retriever(self, num_results, dict(arguments, scorer=scorer, k1=k1, b=b))
+             scorer: str = "bm25", fields: Optional[str] = None, field_scoring: str = "bm25f",
+             **arguments: Any) -> "Retriever":
+        """BM25; k1 0.9 and b 0.4 unless given. scorer: "bm25:lucene", "bm25:pisa", ... for the variants. fields, of an
+        index that was built with some: "title^3,text:b=0.6", whose field_scoring is "bm25f", "best" or "sum"."""
+        if fields is None:
+            return Retriever(self, num_results, dict(arguments, scorer=scorer, k1=k1, b=b))
+        return Retriever(self, num_results, dict(arguments, scorer=scorer),
+                         fields=(fields, field_scoring, scorer, k1, b))
 
     def dph(self, *, bits: int = 16, num_results: int = 1000, **arguments: Any) -> "Retriever":
         """DPH (Amati et al., TREC 2007), as Terrier has it. When it is first used, a copy of the index is made with the
@@ -232,18 +258,20 @@ class ToksIndexer(_Indexer):  # type: ignore[misc]
 class Retriever(_Transformer):  # type: ignore[misc]
     """The best documents of each query: columns qid and query (or query_toks, {term: weight}) in; docid, docno, rank
     (from 0) and score out; with collapse="shop", as Index.search has it, also group (the value) and group_matches.
-    model: the impacts that are searched, and their bits; None: the index itself."""
+    model: the impacts that are searched, and their bits; fields: what of_fields takes; both None: the
+    index itself."""
 
     def __init__(self, index: GpuidxIndex, num_results: int, arguments: Dict[str, Any],
-                 model: Optional[Tuple[str, int]] = None) -> None:
+                 model: Optional[Tuple[str, int]] = None, fields: Optional[Tuple[Any, ...]] = None) -> None:
         super().__init__()
         self.index, self.num_results, self.arguments, self.model = index, num_results, arguments, model
+        self.fields = fields
 
     def fuse_rank_cutoff(self, k: int) -> Optional["Retriever"]:
         """For PyTerrier's compile. None: a cutoff of 0 stays what it is, for a search finds at least one document."""
         if k < 1:
             return None
-        return self if k >= self.num_results else Retriever(self.index, k, self.arguments, self.model)
+        return self if k >= self.num_results else Retriever(self.index, k, self.arguments, self.model, self.fields)
 
     def transform(self, inp: Any) -> Any:
         with pt.validate.any(inp) as v:
@@ -255,7 +283,8 @@ class Retriever(_Transformer):  # type: ignore[misc]
             of_query, docids, scores, rank = (np.zeros(0, t) for t in (np.int64, np.int64, np.float64, np.int64))
             docnos: List[str] = []
         else:
-            core = self.index.of_model(*self.model) if self.model else self.index.core
+            core = (self.index.of_model(*self.model) if self.model else
+                    self.index.of_fields(*self.fields) if self.fields else self.index.core)
             found = core.search(queries, self.num_results, threads=self.index.threads, **self.arguments)
             of_query, docids, scores, rank = found.flat()
             docnos = core.docnos(docids)
@@ -279,6 +308,8 @@ class Retriever(_Transformer):  # type: ignore[misc]
         settings = {name: value for name, value in self.arguments.items() if value is not None}
         if self.model:
             settings.update(impacts=self.model[0], bits=self.model[1])
+        if self.fields:
+            settings.update(zip(("fields", "field_scoring"), self.fields))
         return {"label": "gpuidx", "settings": dict(settings, num_results=self.num_results), "help_url": None}
 
 

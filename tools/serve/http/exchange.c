@@ -75,6 +75,7 @@ void exchange_free(exchange *x)
     for (size_t i = 0; i < x->n_plans; ++i) {
         gx_filter_close(x->plans[i].filter);
         gx_filter_close(x->plans[i].faceted);
+        view_release(x->plans[i].view);
         free((void *)x->plans[i].facets);
         for (uint32_t k = 0; k < x->plans[i].n_lists; ++k)
             gx_facet_list_close(x->plans[i].lists[k]);

@@ -73,6 +73,7 @@ static void free_snapshot(snapshot *s)
     gx_service_close(s->service);
     for (uint32_t i = 0; i < s->n_idle; ++i)
         gx_session_close(s->idle[i]);
+    views_close(s->views);
     gx_engine_close(s->gpu);
     gx_engine_close(s->cpu);
     gx_index_close(s->ix);

@@ -260,7 +260,8 @@ static bool needs_session(const exchange *x)
 {
     for (size_t i = 0; i < x->n_plans; ++i)
         if (x->plans[i].count || x->plans[i].n_facets || x->plans[i].setup.rm3.fb_docs ||
-            x->plans[i].setup.options.prior.weight != 0 || plan_is_paged(&x->plans[i]))
+            x->plans[i].setup.options.prior.weight != 0 || plan_is_paged(&x->plans[i]) ||
+            x->plans[i].view)
             return true;
     return x->job != NULL;
 }
@@ -417,7 +418,7 @@ static void keep_batch(batch *b, double seconds)
         s->facets = b->facets[i];
         s->n_matches = facets_count(s->plan) ? gx_facets_n_matches(s->facets) : b->n_matches[i];
         s->seconds = seconds;
-        s->by = b->x->at->gpu ? GX_PROCESSOR_GPU : GX_PROCESSOR_CPU;
+        s->by = b->x->at->gpu && !s->plan->view ? GX_PROCESSOR_GPU : GX_PROCESSOR_CPU;
         s->first = s->plan->offset;
         if (wants_ends(s->plan)) {
             s->first = b->ends[i].first;
@@ -444,7 +445,14 @@ static gx_status run_in_session(batch *b, gx_error *err)
 {
     snapshot *at = b->x->at;
     gx_session *session = NULL;
-    gx_status st = snapshot_session(at, &session, err);
+    view *v = b->searches->plan->view;
+    gx_status st = v ? view_session(v, &session, err) : snapshot_session(at, &session, err);
+    if (v) {
+        st = st == GX_OK ? run_batch(b, session, err) : st;
+        if (session)
+            view_give_back(v, session);
+        return st;
+    }
     if (st == GX_OK)
         st = run_batch(b, session, err);
     if (session)

@@ -20,8 +20,8 @@ typedef struct call {
     int code;       /* of an error of JSON-RPC */
     bool is_tool;   /* a fault is told as the tool's answer */
     bool is_answer; /* the message answers one that was never sent */
-    const char *index, *query, *document, *filter;
-    size_t index_len, query_len, document_len, filter_len;
+    const char *index, *query, *document, *filter, *fields;
+    size_t index_len, query_len, document_len, filter_len, fields_len;
     uint64_t k, offset, max_chars;
 } call;
 
@@ -330,6 +330,12 @@ static bool read_k(reader *r, const json_t *value, void *to)
     return json_is_null(value) || reader_count(r, value, 1, MOST_RESULTS, &((call *)to)->k);
 }
 
+static bool read_fields(reader *r, const json_t *value, void *to)
+{
+    call *c = to;
+    return json_is_null(value) || reader_string(r, value, &c->fields, &c->fields_len);
+}
+
 static bool read_offset(reader *r, const json_t *value, void *to)
 {
     return json_is_null(value) || reader_count(r, value, 0, UINT32_MAX, &((call *)to)->offset);
@@ -370,10 +376,26 @@ static bool set_filter(reader *r, exchange *x, plan *p)
     return st == GX_OK || fault_set(&x->fault, http_status(st), "%s", err.text);
 }
 
+/* Search by fields, where they are named. */
+static bool set_fields(reader *r, exchange *x, plan *p)
+{
+    const call *c = call_of(x);
+    gx_error err = {0};
+    if (!c->fields)
+        return true;
+    const gx_status st = native_view(x, p, c->fields, GX_FIELDS_BM25F, &err);
+    if (st == GX_EUSAGE) {
+        reader_enter(r, "fields", 0);
+        return reader_fail(r, "%s", err.text);
+    }
+    return st == GX_OK || fault_set(&x->fault, http_status(st), "%s", err.text);
+}
+
 static void begin_search(reader *r, exchange *x)
 {
     static const member members[] = {{"query", read_query},   {"k", read_k},         {"offset", read_offset},
-                                     {"filter", read_filter}, {"index", read_index}, {"max_chars", read_max_chars}};
+                                     {"filter", read_filter}, {"index", read_index}, {"max_chars", read_max_chars},
+                                     {"fields", read_fields}};
     call *c = call_of(x);
     c->k = DEFAULT_RESULTS;
     if (!c->arguments || !reader_object(r, c->arguments, members, sizeof members / sizeof *members, c))
@@ -383,7 +405,7 @@ static void begin_search(reader *r, exchange *x)
         return;
     }
     plan *p = open_index(x, c) ? native_new_plan(x) : NULL;
-    if (!p || !set_filter(r, x, p))
+    if (!p || !set_filter(r, x, p) || !set_fields(r, x, p))
         return;
     p->offset = (uint32_t)c->offset;
     search *s = native_settle(x, p, c->k) ? exchange_add_search(x, 0) : NULL;
@@ -418,6 +440,19 @@ static void put_indexes(gx_text *t, exchange *x)
         if (access_to(x->who, name) && (!*x->index || strcmp(name, x->index) == 0))
             gx_text_add_format(t, "%s\"%s\"", n++ ? "," : "", name);
     gx_text_add_string(t, "],\"description\":\"which index; without it the first one\"}");
+}
+
+/* Which fields there are to be searched one by one. */
+static void put_fields_of(gx_text *t, exchange *x)
+{
+    const char *name = x->at ? gx_index_field(x->at->ix, 0, NULL) : NULL;
+    if (!name)
+        return;
+    gx_text_add_string(t, ",\"fields\":{\"type\":\"string\",\"description\":\"search these fields, each with a weight, "
+                          "as in title^3,text; there are");
+    for (uint32_t i = 0; (name = gx_index_field(x->at->ix, i, NULL)); ++i)
+        gx_text_add_format(t, "%s %s", i ? "," : "", name);
+    gx_text_add_string(t, "\"}");
 }
 
 /* "year (int), kind (keyword)" of the index that is searched without a name. */
@@ -471,6 +506,7 @@ static void list_tools(exchange *x)
                        "\"description\":\"results to pass over: next_offset of the answer before\"}",
                        MOST_RESULTS, DEFAULT_RESULTS);
     put_attributes_of(t, x);
+    put_fields_of(t, x);
     gx_text_add(t, tail.bytes, tail.len);
     put_max_chars(t, x);
     gx_text_add_string(t,

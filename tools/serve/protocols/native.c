@@ -43,6 +43,23 @@ bool native_settle(exchange *x, plan *p, uint64_t k)
     return st == GX_OK || fault_set(&x->fault, 400, "%s", err.text);
 }
 
+gx_status native_view(exchange *x, plan *p, const char *fields, gx_field_scoring scoring, gx_error *err)
+{
+    gx_view_options o = GX_VIEW_OPTIONS;
+    o.fields = fields && strcmp(fields, "all") ? fields : NULL;
+    o.scoring = scoring;
+    o.preset = p->setup.options.preset;
+    o.k1 = p->setup.options.k1;
+    o.b = p->setup.options.b;
+    view_release(p->view);
+    return snapshot_view(x->at, &o, &p->view, err);
+}
+
+const gx_index *plan_index(const exchange *x, const plan *p)
+{
+    return p->view ? view_index(p->view) : x->at->ix;
+}
+
 /* "(A) AND (B)" of two filters in their canonical forms, which are whole expressions. */
 static gx_status join_filters(exchange *x, const char *text, size_t len, gx_filter **out, gx_error *err)
 {
@@ -125,6 +142,9 @@ typedef struct asked {
     const json_t *query, *queries, *vector;
     const char *qid;
     size_t qid_len;
+    const json_t *fields; /* that are searched: a text; NULL: none */
+    gx_field_scoring scoring;
+    bool scoring_given;
     uint64_t k;
     double timeout; /* seconds */
 } asked;
@@ -398,9 +418,40 @@ static bool read_field(reader *r, const json_t *value, void *to)
     return i >= 0 || reader_fail(r, "there is no stored field '%.80s'; there are id, title and text", name);
 }
 
+/* A text names fields that are searched, an array those that are shown. */
 static bool read_fields(reader *r, const json_t *value, void *to)
 {
-    return reader_array(r, value, read_field, to);
+    const char *text;
+    size_t len;
+    if (!json_is_string(value))
+        return reader_array(r, value, read_field, to);
+    ((asked *)to)->fields = value;
+    return reader_string(r, value, &text, &len);
+}
+
+static bool read_scoring(reader *r, const json_t *value, void *to)
+{
+    asked *a = to;
+    const char *text;
+    size_t len;
+    a->scoring_given = true;
+    return reader_string(r, value, &text, &len) &&
+           (gx_field_scoring_find(&a->scoring, text) || reader_fail(r, "'%.40s' is not bm25f, best or sum", text));
+}
+
+static bool open_fields(asked *a, reader *r)
+{
+    gx_error err = {0};
+    if (!a->fields && a->scoring_given)
+        return reader_fail(r, "'field-scoring' needs 'fields', a text such as \"title^3,text\"");
+    if (!a->fields)
+        return true;
+    reader_enter(r, "fields", 0);
+    const gx_status st = native_view(a->x, plan_of(a), json_string_value(a->fields), a->scoring, &err);
+    if (st == GX_EUSAGE)
+        return reader_fail(r, "%s", err.text);
+    reader_leave(r);
+    return st == GX_OK || fault_set(&a->x->fault, http_status(st), "%s", err.text);
 }
 
 /* clang-format off */
@@ -450,7 +501,13 @@ static const member members[] = {
     {"attributes", read_attributes,
      "\"oneOf\":[{\"type\":\"array\",\"items\":{\"type\":\"string\"}},{\"type\":\"string\",\"enum\":[\"all\"]}],"
      "\"description\":\"the attributes whose values each result has\""},
-    {"fields", read_fields, STRINGS "\"stored texts that each result has: id, title, text\""},
+    {"fields", read_fields,
+     "\"oneOf\":[{\"type\":\"array\",\"items\":{\"type\":\"string\"}},{\"type\":\"string\"}],"
+     "\"description\":\"an array: stored texts that each result has, of id, title, text. A text: fields that are "
+     "searched, each with a weight, as query --fields has them: title^3,text\""},
+    {"field-scoring", read_scoring,
+     "\"type\":\"string\",\"enum\":[\"bm25f\",\"best\",\"sum\"],\"description\":\"how fields that are searched are "
+     "scored together\""},
     {"timeout_ms", read_timeout,
      "\"type\":\"integer\",\"minimum\":1,\"maximum\":3600000,\"description\":\"milliseconds for the answer\""},
 };
@@ -579,7 +636,7 @@ static bool read_search(exchange *x, reader *r)
     if (a.timeout > 0 && a.timeout < x->timeout)
         x->timeout = a.timeout;
     p->snippets = p->snippets || p->marked;
-    return native_settle(x, p, a.k) && add_searches(&a, r) && check_size(x);
+    return open_fields(&a, r) && native_settle(x, p, a.k) && add_searches(&a, r) && check_size(x);
 }
 
 static bool is_lines(exchange *x)
@@ -647,7 +704,7 @@ static gx_status explain(const exchange *x, const search *s, gx_explanation **ou
     if (!*out)
         return GX_ENOMEM;
     for (uint32_t i = 0; i < s->n_hits && st == GX_OK; ++i)
-        st = gx_explain(&(*out)[i], x->at->ix, &q, &options, s->docids[i], err);
+        st = gx_explain(&(*out)[i], plan_index(x, s->plan), &q, &options, s->docids[i], err);
     return st;
 }
 
@@ -656,7 +713,7 @@ gx_status searches_open_marks(const search *s, gx_highlighter **out, gx_error *e
     search bare = *s;
     bare.expanded = NULL; /* what the request itself says is marked */
     const gx_query q = searches_query(&bare);
-    return gx_highlighter_open(out, s->of->at->ix, &q, err);
+    return gx_highlighter_open(out, plan_index(s->of, s->plan), &q, err);
 }
 
 static gx_status put_answer(exchange *x, const search *s, gx_error *err)
@@ -769,7 +826,13 @@ static void put_index(gx_text *t, const char *name, const snapshot *s)
                        s->stats.impacts ? "true" : "false");
     const char *engine = gx_engine_describe(s->gpu ? s->gpu : s->cpu);
     gx_text_add_json(t, engine, strlen(engine));
-    gx_text_add_string(t, ",\"attributes\":[");
+    gx_text_add_string(t, ",\"fields\":[");
+    const char *field;
+    for (uint32_t i = 0; (field = gx_index_field(s->ix, i, NULL)); ++i) {
+        gx_text_add_string(t, i ? "," : "");
+        gx_text_add_json(t, field, strlen(field));
+    }
+    gx_text_add_string(t, "],\"attributes\":[");
     for (uint32_t i = 0; i < gx_index_n_attributes(s->ix); ++i) {
         gx_attribute_info info = {.size = sizeof info};
         if (gx_index_get_attribute(s->ix, i, &info))

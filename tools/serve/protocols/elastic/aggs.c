@@ -561,6 +561,7 @@ static bool add_search(exchange *x, const agg *a, agg_part *part, size_t search_
         return false;
     p->setup = x->plans[x->searches[search_number].plan_number].setup;
     p->setup.options.k = 1;
+    p->view = view_hold(x->plans[x->searches[search_number].plan_number].view);
     p->count = true;
     const gx_text *parts[] = {conditions, &part->conditions};
     for (size_t i = 0; i < 2; ++i)

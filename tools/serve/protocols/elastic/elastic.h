@@ -1,6 +1,7 @@
 /* elastic.h: what the files of Elasticsearch's protocol share.
  *
  *   query.c    the query of a body, Query DSL, becomes a search of ours
+ *   fields.c   by which fields words are searched
  *   search.c   _search, _msearch, _count: bodies and answers
  *   aggs.c     aggs become facets, and searches of their own
  *   buckets.c  answers of facets and of these searches become buckets
@@ -9,7 +10,8 @@
  *   info.c     /, _cat, _cluster, _mapping, HEAD
  *   write.c    _doc, _create, _update, _bulk and _refresh of collections
  *
- * Fields: an index has one field of text, called text, title, contents and _all; its attributes are fields too. */
+ * Fields: an index has one field of text, called text, title, contents and _all; its attributes are fields too. An
+ * index that was built with fields has those, and contents and _all are all of them as one text. */
 #ifndef GX_SERVE_PROTOCOLS_ELASTIC_H
 #define GX_SERVE_PROTOCOLS_ELASTIC_H
 
@@ -17,13 +19,45 @@
 
 /* ---- queries ---- */
 
+/* By which fields the words of a request are searched (fields.c). */
+typedef struct dsl_fields {
+    enum { DSL_FIELDS_NONE, DSL_FIELDS_EACH, DSL_FIELDS_SET } kind; /* as one text; one by one, title:(a); by `set` */
+    bool whole;                                                     /* words of all text are among them */
+    char set[1024];                                                 /* "title^3,text" */
+    gx_field_scoring scoring;
+} dsl_fields;
+
+bool elastic_has_fields(const gx_index *ix);
+bool elastic_is_field(const gx_index *ix, const char *name);
+/* Words of all text, of one field, of a set of weighted fields are used. false: they do not go with those before, and
+ * the reader's fault is set. */
+bool dsl_use_text(reader *r, dsl_fields *f);
+bool dsl_use_each(reader *r, dsl_fields *f);
+bool dsl_use_set(reader *r, dsl_fields *f, const char *set, gx_field_scoring scoring);
+/* Let a plan search by them. */
+bool dsl_open_fields(reader *r, exchange *x, const dsl_fields *f, plan *p);
+
+/* What multi_match and its like say of fields. */
+typedef struct multi_fields {
+    const gx_index *ix; /* set before they are read, as are scoring and breaker */
+    gx_text set;        /* "title^3,text"; ends in NUL once it is settled */
+    uint32_t n;
+    gx_field_scoring scoring;
+    double breaker; /* tie_breaker; below 0: none is given */
+} multi_fields;
+bool multi_read_fields(reader *r, const json_t *value, void *multi);
+bool multi_read_type(reader *r, const json_t *value, void *multi);
+bool multi_read_breaker(reader *r, const json_t *value, void *multi);
+bool multi_settle(reader *r, multi_fields *m, gx_op op);
+
 /* A query: documents that match the words, which score, and meet the conditions. */
 typedef struct dsl_query {
     gx_text words;      /* in the boolean syntax, as one expression; empty: no words */
     gx_text conditions; /* in the syntax of filters, as one expression; empty: no conditions */
     const char *plain;  /* [plain_len] where the words are no more than a text whose words are searched for, or NULL */
     size_t plain_len;
-    gx_op op; /* of plain */
+    gx_op op;          /* of plain */
+    dsl_fields fields; /* of a whole request */
 } dsl_query;
 
 /* Read the query where the reader stands. false: the fault is set. Free it in either case. */

@@ -23,6 +23,14 @@ static void put_mapping(gx_text *t, const gx_index *ix)
 {
     static const char *const types[] = {"", "long", "double", "date", "keyword", "keyword", "boolean"};
     gx_text_add_string(t, "\"mappings\":{\"properties\":{\"title\":{\"type\":\"text\"},\"text\":{\"type\":\"text\"}");
+    const char *field;
+    for (uint32_t i = 0; (field = gx_index_field(ix, i, NULL)); ++i) {
+        if (elastic_is_text(field) && gx_word_index("title|text", field, strlen(field)) >= 0)
+            continue;
+        gx_text_add_string(t, ",");
+        gx_text_add_json(t, field, strlen(field));
+        gx_text_add_string(t, ":{\"type\":\"text\"}");
+    }
     for (uint32_t i = 0; i < gx_index_n_attributes(ix); ++i) {
         gx_attribute_info info = {.size = sizeof info};
         if (gx_index_get_attribute(ix, i, &info))

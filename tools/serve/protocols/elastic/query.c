@@ -15,6 +15,7 @@ typedef struct context {
     reader *r;
     exchange *x;
     bool scores; /* not below filter or must_not */
+    dsl_fields *fields;
 } context;
 
 static bool read_any(context *c, const json_t *query, dsl_query *out);
@@ -40,6 +41,11 @@ uint32_t elastic_attribute(const gx_index *ix, const char *name, gx_attribute_in
             return i;
     }
     return UINT32_MAX;
+}
+
+static bool is_text(context *c, const char *name)
+{
+    return elastic_is_field(c->x->at->ix, name) || elastic_is_text(name);
 }
 
 static bool no_field(context *c, const char *name)
@@ -116,7 +122,9 @@ static bool add_words(context *c, gx_text *t, const char *text, size_t len, gx_o
 
 static void set_nothing(dsl_query *q)
 {
+    const dsl_fields fields = q->fields;
     dsl_free(q);
+    q->fields = fields; /* which are looked at all the same */
     gx_text_add_string(&q->conditions, NOTHING);
 }
 
@@ -192,7 +200,7 @@ static bool read_term(context *c, const json_t *query, dsl_query *out)
     if (!name)
         return false;
     reader_enter(c->r, name, 0);
-    if (elastic_is_text(name))
+    if (is_text(c, name))
         return reader_fail(c->r, "'%s' is text, whose words 'match' finds; 'term' is for attributes", name);
     if (json_is_object(value)) {
         if (!check_options(c, value, "value"))
@@ -233,7 +241,7 @@ static bool read_terms(context *c, const json_t *query, dsl_query *out)
     if (!name)
         return false;
     reader_enter(c->r, name, 0);
-    if (elastic_is_text(name))
+    if (is_text(c, name))
         return reader_fail(c->r, "'%s' is text, whose words 'match' finds; 'terms' is for attributes", name);
     if (!add_values(c, &out->conditions, name, value))
         return false;
@@ -266,8 +274,7 @@ static bool read_exists(context *c, const json_t *query, dsl_query *out)
     if (!reader_string(c->r, json_object_get(query, "field"), &name, &len))
         return false;
     if (elastic_attribute(c->x->at->ix, name, &info) == UINT32_MAX)
-        return elastic_is_text(name) ? reader_fail(c->r, "'exists' is for attributes, not for the text")
-                                     : no_field(c, name);
+        return is_text(c, name) ? reader_fail(c->r, "'exists' is for attributes, not for the text") : no_field(c, name);
     gx_text_add_format(&out->conditions, "has:%s", name);
     reader_leave(c->r);
     return true;
@@ -392,11 +399,22 @@ static const member match_members[] = {
     {"minimum_should_match", read_minimum},
 };
 
-static bool set_words(context *c, const match_options *o, dsl_query *out)
+/* Words of the text by that name: of one field of the index, or of all text. */
+static bool use_field(context *c, const char *name, const char **field)
+{
+    const bool one = elastic_is_field(c->x->at->ix, name);
+    *field = one ? name : NULL;
+    return one ? dsl_use_each(c->r, c->fields) : dsl_use_text(c->r, c->fields);
+}
+
+/* field: in which alone the words are sought, or NULL. */
+static bool set_words(context *c, const match_options *o, const char *field, dsl_query *out)
 {
     char buf[64];
     size_t len, n;
     const char *text = reader_scalar(c->r, o->text, buf, &len);
+    if (field)
+        gx_text_add_format(&out->words, "%s:", field);
     if (!text || !add_words(c, &out->words, text, len, o->op, &n))
         return false;
     if (n == 0) {
@@ -405,7 +423,7 @@ static bool set_words(context *c, const match_options *o, dsl_query *out)
     }
     if (o->boost != 1)
         gx_text_add_format(&out->words, "^%.9g", o->boost);
-    else if (json_is_string(o->text)) {
+    else if (json_is_string(o->text) && !field) {
         out->plain = text;
         out->plain_len = len;
         out->op = o->op;
@@ -429,10 +447,11 @@ static bool read_match(context *c, const json_t *query, dsl_query *out)
     } else if (!read_match_text(c->r, value, &o)) {
         return false;
     }
-    if (!elastic_is_text(name)) { /* of an attribute: the value itself */
+    const char *field;
+    if (!is_text(c, name)) { /* of an attribute: the value itself */
         if (!add_equal(c, &out->conditions, name, o.text))
             return false;
-    } else if (!may_score(c, "match") || !set_words(c, &o, out)) {
+    } else if (!may_score(c, "match") || !use_field(c, name, &field) || !set_words(c, &o, field, out)) {
         return false;
     }
     reader_leave(c->r);
@@ -497,7 +516,7 @@ static bool set_phrase(context *c, const phrase_options *o, dsl_query *out)
         return fault_set(&c->x->fault, 503, "%s", err.text);
     free(terms);
     if (n < 2 || !strpbrk(text, " \t\r\n")) /* one word of a text */
-        return set_words(c, &as_words, out);
+        return dsl_use_text(c->r, c->fields) && set_words(c, &as_words, NULL, out);
     add_phrase(&out->words, text, len, o);
     return true;
 }
@@ -512,8 +531,10 @@ static bool read_match_phrase(context *c, const json_t *query, dsl_query *out)
     if (!name)
         return false;
     reader_enter(c->r, name, 0);
-    if (!elastic_is_text(name))
+    if (!is_text(c, name))
         return no_field(c, name);
+    if (elastic_is_field(c->x->at->ix, name))
+        return reader_fail(c->r, "a phrase of one field is not available");
     if (json_is_object(value)) {
         if (!reader_object(c->r, value, members, sizeof members / sizeof *members, &o))
             return false;
@@ -530,17 +551,18 @@ static bool read_match_phrase(context *c, const json_t *query, dsl_query *out)
 
 /* ---- words of several fields ---- */
 
-/* The fields of multi_match and query_string: one or several names of the text. */
+/* The fields of query_string: one or several names of the text. */
 static bool read_text_field(reader *r, const json_t *value, void *to)
 {
     const char *name;
     size_t len;
     (void)to;
     return reader_string(r, value, &name, &len) &&
-           (elastic_is_text(name) || reader_fail(r,
-                                                 "'%.60s' is no name of the text, which is text, title, contents or "
-                                                 "_all without a weight",
-                                                 name));
+           (elastic_is_text(name) || strcmp(name, "*") == 0 ||
+            reader_fail(r,
+                        "'%.60s' is no name of all text, which is text, title, contents or _all without a weight; "
+                        "write field:word in the query",
+                        name));
 }
 
 static bool read_text_fields(reader *r, const json_t *value, void *to)
@@ -548,17 +570,86 @@ static bool read_text_fields(reader *r, const json_t *value, void *to)
     return reader_array(r, value, read_text_field, to);
 }
 
+/* What stands in a multi_match: match_options first, which its members are read into. */
+typedef struct multi_options {
+    match_options match;
+    multi_fields fields;
+} multi_options;
+
+static bool read_multi_fields(reader *r, const json_t *value, void *to)
+{
+    return multi_read_fields(r, value, &((multi_options *)to)->fields);
+}
+
+static bool read_multi_type(reader *r, const json_t *value, void *to)
+{
+    return multi_read_type(r, value, &((multi_options *)to)->fields);
+}
+
+static bool read_multi_breaker(reader *r, const json_t *value, void *to)
+{
+    return multi_read_breaker(r, value, &((multi_options *)to)->fields);
+}
+
+/* The words by the fields that were read: of one alone as match has them. */
+static bool set_multi(context *c, multi_options *o, dsl_query *out)
+{
+    multi_fields *m = &o->fields;
+    if (!multi_settle(c->r, m, o->match.op))
+        return false;
+    if (!elastic_has_fields(m->ix))
+        return dsl_use_text(c->r, c->fields) && set_words(c, &o->match, NULL, out);
+    return dsl_use_set(c->r, c->fields, m->set.bytes, m->scoring) && set_words(c, &o->match, NULL, out);
+}
+
+static bool read_multi(context *c, const char *kind, const json_t *query, const member *members, size_t n,
+                       gx_field_scoring scoring, dsl_query *out)
+{
+    multi_options o = {{.op = GX_OP_OR, .boost = 1}, {.ix = c->x->at->ix, .scoring = scoring, .breaker = -1}};
+    bool good = may_score(c, kind) && reader_object(c->r, query, members, n, &o);
+    if (good && !o.match.text)
+        good = reader_fail(c->r, "'query' is missing");
+    good = good && set_multi(c, &o, out);
+    free(o.fields.set.bytes);
+    return good;
+}
+
 static bool read_multi_match(context *c, const json_t *query, dsl_query *out)
 {
     static const member members[] = {{"query", read_match_text},
-                                     {"fields", read_text_fields},
+                                     {"fields", read_multi_fields},
+                                     {"type", read_multi_type},
+                                     {"tie_breaker", read_multi_breaker},
                                      {"operator", read_match_operator},
                                      {"boost", read_boost},
                                      {"minimum_should_match", read_minimum}};
-    match_options o = {.op = GX_OP_OR, .boost = 1};
-    if (!may_score(c, "multi_match") || !reader_object(c->r, query, members, sizeof members / sizeof *members, &o))
-        return false;
-    return o.text ? set_words(c, &o, out) : reader_fail(c->r, "'query' is missing");
+    return read_multi(c, "multi_match", query, members, sizeof members / sizeof *members, GX_FIELDS_BEST, out);
+}
+
+static bool read_combined_fields(context *c, const json_t *query, dsl_query *out)
+{
+    static const member members[] = {{"query", read_match_text},
+                                     {"fields", read_multi_fields},
+                                     {"operator", read_match_operator},
+                                     {"boost", read_boost},
+                                     {"minimum_should_match", read_minimum}};
+    return read_multi(c, "combined_fields", query, members, sizeof members / sizeof *members, GX_FIELDS_BM25F, out);
+}
+
+/* Whether the expression is one of the index; *fields: only where its fields may be named. */
+static gx_status try_expression(context *c, const gx_query *q, gx_highlighter **h, bool *fields, gx_error *err)
+{
+    gx_error why = {0};
+    gx_index *by_fields = NULL;
+    *fields = false;
+    const gx_status st = gx_highlighter_open(h, c->x->at->ix, q, err);
+    if (st != GX_EUSAGE || !elastic_has_fields(c->x->at->ix))
+        return st;
+    const gx_view_options all = GX_VIEW_OPTIONS;
+    *fields = gx_index_open_view(&by_fields, c->x->at->ix, &all, &why) == GX_OK;
+    const gx_status again = *fields ? gx_highlighter_open(h, by_fields, q, err) : st;
+    gx_index_close(by_fields);
+    return again;
 }
 
 /* A query in our boolean syntax, checked by itself so that it is one expression wherever it is put. */
@@ -569,10 +660,17 @@ static bool set_expression(context *c, const char *text, size_t len, gx_op op, d
     const gx_query q = {.size = sizeof q, .kind = GX_QUERY_BOOLEAN, .text = text, .len = len};
     if (op == GX_OP_AND)
         return reader_fail(c->r, "a query_string's words are joined by or; write + before those that must be there");
-    if (gx_highlighter_open(&h, c->x->at->ix, &q, &err))
+    bool fields;
+    if (try_expression(c, &q, &h, &fields, &err))
         return reader_fail(c->r, "%s", err.text);
+    if (fields && !dsl_use_each(c->r, c->fields)) {
+        gx_highlighter_close(h);
+        return false;
+    }
     const bool nothing = gx_highlighter_n_terms(h) == 0 && !memchr(text, ':', len);
     gx_highlighter_close(h);
+    if (!dsl_use_text(c->r, c->fields))
+        return false;
     if (nothing) {
         set_nothing(out);
         return true;
@@ -655,8 +753,10 @@ static bool read_pattern(context *c, const json_t *query, const char *kind, dsl_
     if (!name)
         return false;
     reader_enter(c->r, name, 0);
-    if (!elastic_is_text(name))
+    if (!is_text(c, name))
         return reader_fail(c->r, "'%s' is no text; '%s' finds words of the text", name, kind);
+    if (elastic_is_field(c->x->at->ix, name))
+        return reader_fail(c->r, "'%s' is of all text, _all, and not of one field", kind);
     if (!json_is_object(value))
         o.match.text = value;
     else if (!reader_object(c->r, value, pattern_members, sizeof pattern_members / sizeof *pattern_members, &o))
@@ -722,8 +822,8 @@ static bool read_query_string(context *c, const json_t *query, dsl_query *out)
 bool dsl_read_string(exchange *x, const char *text, gx_op op, dsl_query *out)
 {
     reader r = {.fault = &x->fault, .body = "", .first_line = 0};
-    context c = {&r, x, true};
     *out = (dsl_query){0};
+    context c = {&r, x, true, &out->fields};
     reader_enter(&r, "q", 0);
     const bool good = set_expression(&c, text, strlen(text), op, out);
     x->fault.line = x->fault.column = 0;
@@ -977,6 +1077,7 @@ static const struct {
     {"match_none", read_match_none},
     {"match_phrase", read_match_phrase},
     {"multi_match", read_multi_match},
+    {"combined_fields", read_combined_fields},
     {"query_string", read_query_string},
     {"bool", read_bool},
     {"constant_score", read_constant_score},
@@ -987,7 +1088,6 @@ static const struct {
     {"ids", read_ids},
     {"match_phrase_prefix", NULL},
     {"match_bool_prefix", NULL},
-    {"combined_fields", NULL},
     {"simple_query_string", NULL},
     {"prefix", read_prefix},
     {"wildcard", read_wildcard},
@@ -1034,10 +1134,10 @@ static bool read_whole(context *c, const json_t *query, dsl_query *out)
 
 bool dsl_read(reader *r, exchange *x, const json_t *query, dsl_query *out)
 {
-    return read_whole(&(context){r, x, true}, query, out);
+    return read_whole(&(context){r, x, true, &out->fields}, query, out);
 }
 
 bool dsl_read_filter(reader *r, exchange *x, const json_t *query, dsl_query *out)
 {
-    return read_whole(&(context){r, x, false}, query, out);
+    return read_whole(&(context){r, x, false, &out->fields}, query, out);
 }

@@ -650,7 +650,8 @@ static bool begin_item(reader *r, exchange *x, item *it)
     p->count = it->total;
     p->texts = shows_texts(x, it);
     p->explain = it->explain;
-    if (!open_filter(r, x, it, p) || !aggs_set_facets(x, it->aggs.all, it->aggs.n, p) ||
+    if (!dsl_open_fields(r, x, &it->dsl.fields, p) || !open_filter(r, x, it, p) ||
+        !aggs_set_facets(x, it->aggs.all, it->aggs.n, p) ||
         !native_settle(x, p, it->size))
         return false;
     search *s = exchange_add_search(x, number);
@@ -990,7 +991,7 @@ static gx_status put_hit(gx_text *t, exchange *x, const item *it, const search *
     if (st == GX_OK && s->groups && it->inner)
         st = put_inner(t, x, it, &s->groups->groups[hit], err);
     if (st == GX_OK && it->explain)
-        st = explanation_write(t, x->at->ix, s, hit, err);
+        st = explanation_write(t, plan_index(x, s->plan), s, hit, err);
     gx_text_add_string(t, "}");
     return st;
 }
