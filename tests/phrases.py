@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""phrases.py: phrases and windows find and score what brute force on the texts does, to the bit.
+"""phrases.py: phrases, windows and pairs find and score what brute force on the texts does, to the bit.
 
     phrases.py GPUIDX [--cases N] [--seed S] [--engine E]
 
 Random documents become an index file, and the same documents, some of them deleted, a collection of 8 segments. Random
-queries of words, phrases, slops and windows in every operator, with weights and filters, are asked of both, and of all
-results the documents, their order, their scores and their number are compared with what this program finds in the
-texts. A case is a query. The seed is printed."""
+queries of words, phrases, slops and windows in every operator, with weights and filters, and plain ones with --sdm, are
+asked of both, and of all results the documents, their order, their scores and their number are compared with what this
+program finds in the texts. A case is a query. The seed is printed."""
 import argparse
 import json
 import math
@@ -217,6 +217,37 @@ def random_clauses(r, documents, depth):
         ' '.join(s + text for s, (_, text) in zip(signs, children))
 
 
+def random_dependent(r, documents, weights, quoted):
+    """A plain query of words and phrases, whose neighbouring words are pairs that score, signed '~'. quoted: phrases
+    are phrases, else words."""
+    nodes, texts, before = [], [], None  # before: the word before, and how many stop words are behind it
+    for _ in range(r.randint(1, 5)):
+        leaf, text = random_phrase(r, documents) if r.random() < .2 else (None, None)
+        if leaf is not None and text[0] == '"' and '~' not in text:
+            texts.append(text)
+            if quoted:
+                nodes.append(('', ('leaf', leaf, f32(weights[0]))))
+                before = None
+                continue
+        elif r.random() < .15:
+            texts.append(r.choice(STOP))
+        else:
+            texts.append(r.choice(WORDS) if r.random() < .8 else r.choice(RARE + ['unheard']))
+        for word in texts[-1].strip('"').split():
+            if word in STOP:
+                before = before and (before[0], before[1] + 1)
+                continue
+            nodes.append(('', ('leaf', word, f32(weights[0]))))
+            if before and weights[1]:
+                pair = Phrase('"', 0, [(before[0], 0), (word, before[1] + 1)])
+                nodes.append(('~', ('leaf', pair, f32(weights[1]))))
+            if before and weights[2]:
+                pair = Phrase('NEAR', 8, sorted([(before[0], 0), (word, 0)]))
+                nodes.append(('~', ('leaf', pair, f32(weights[2]))))
+            before = word, 0
+    return ('clauses', nodes, 1), ' '.join(texts)
+
+
 class Query:
     def __init__(self, collection, node, op):
         self.c, self.node, self.op = collection, node, op
@@ -224,7 +255,8 @@ class Query:
         self.collect(node, 1, False)
         self.cache = {}
         total, self.weights = 0, {}
-        for what, (leaf, weight) in self.scored.items():
+        for what, (leaf, weights) in self.scored.items():
+            weight = sum(sorted(weights))
             words = [leaf] if isinstance(leaf, str) else [w for w, _ in leaf.words]
             if all(w in self.c.df for w in words):
                 idf = 0.0
@@ -246,8 +278,7 @@ class Query:
         kind, inner, own = node
         if kind == 'leaf':
             if not negated:
-                leaf, weight = self.scored.get(self.what(inner), (inner, 0))
-                self.scored[self.what(inner)] = (leaf, weight + boost * own)
+                self.scored.setdefault(self.what(inner), (inner, []))[1].append(boost * own)
             return
         for child in inner:
             sign, child = child if kind == 'clauses' else ('', child)
@@ -270,7 +301,7 @@ class Query:
         if kind == 'or':
             return any(self.holds(x, d, op) for x in inner)
         optional = [self.holds(x, d, op) for sign, x in inner if not sign]
-        good = all(self.holds(x, d, op) == (sign == '+') for sign, x in inner if sign)
+        good = all(self.holds(x, d, op) == (sign == '+') for sign, x in inner if sign in '+-' and sign)
         if good and optional and not any(sign == '+' for sign, _ in inner):
             good = all(optional) if op == 'and' else any(optional)
         return good
@@ -314,9 +345,13 @@ class Query:
 
 def ask(program, engine, r, c, n):
     op, k, least = r.choice(['or', 'or', 'and', 'and-or']), r.choice([1, 3, 10, 1000]), r.randint(1999, 2008)
-    plain = r.random() < .2
+    plain, weights, quoted = r.random() < .3, None, True
+    if plain and op != 'and-or' and r.random() < .6:
+        weights, quoted = r.choice([(.85, .1, .05), (.85, .1, .05), (1, 0, 2), (.3, 3, 0)]), r.random() < .7
     command = [program, 'query', '-q', '--engine=' + engine, '-f', 'jsonl', '--op=' + op, '-k', str(k), c.path]
     command += [] if plain else ['--syntax=boolean']
+    if weights:
+        command += ['--sdm=' + (','.join('%g' % w for w in weights)), '--quotes=' + ('phrase' if quoted else 'words')]
     filtered = r.random() < .3
     if filtered:
         command += ['--filter=year:>%d' % least]
@@ -326,7 +361,9 @@ def ask(program, engine, r, c, n):
     command += ['--explain'] if explain else []
     nodes = []
     for _ in range(n):
-        if plain or op == 'and-or':
+        if weights:
+            nodes.append(random_dependent(r, c.documents or [Document(r, 0, 9)], weights, quoted))
+        elif plain or op == 'and-or':
             leaves = [random_leaf(r, c.documents or [Document(r, 0, 9)]) for _ in range(r.randint(1, 3))]
             if plain:
                 leaves = [(leaf, text) for leaf, text in leaves if '/' not in text] or [('a', 'a')]

@@ -799,6 +799,20 @@ typedef enum gx_quotes {
     GX_QUOTES_WORDS   /* nothing */
 } gx_quotes;
 
+/* The sequential dependence model of Metzler and Croft: words that stand next to each other in a text query are sought
+ * as pairs, too. With S(x) for the score that x has as a query of its own (of a phrase or window GX_QUERY_BOOLEAN's),
+ * the score of a document is
+ *
+ *   words * sum of S(a)  +  ordered * sum of S("a b")  +  unordered * sum of S(NEAR/8(a b))
+ *
+ * over all words a, and all pairs a b of a word and the next one. Words that stop words part are a pair: "a b" then
+ * asks for the same distance, as in quotes. What GX_QUOTES_PHRASE makes a phrase counts as a word, and is in no pair.
+ * Pairs add to scores alone: which documents match is as without them. */
+typedef struct gx_sdm {
+    float words, ordered, unordered; /* finite, at least 0; words above 0. All 0: there are no pairs */
+} gx_sdm;
+#define GX_SDM_WINDOW 8u /* the n of NEAR/n */
+
 typedef struct gx_query_options {
     size_t size;
     gx_op op;
@@ -845,6 +859,9 @@ typedef struct gx_query_options {
     gx_prior prior;
     gx_query_expansion expansion; /* of GX_QUERY_BOOLEAN */
     gx_quotes quotes;
+    /* Of GX_QUERY_TEXT, with GX_OP_OR and GX_OP_AND; GX_EUSAGE for other queries, for an index without positions, and
+     * for scorers that are not BM25. */
+    gx_sdm sdm;
 } gx_query_options;
 #define GX_QUERY_OPTIONS                                                                                               \
     {                                                                                                                  \
@@ -853,7 +870,10 @@ typedef struct gx_query_options {
         {                                                                                                              \
             50, 0, GX_EXPANSION_EACH                                                                                   \
         },                                                                                                             \
-            GX_QUOTES_PHRASE                                                                                           \
+            GX_QUOTES_PHRASE,                                                                                          \
+        {                                                                                                              \
+            0, 0, 0                                                                                                    \
+        }                                                                                                              \
     }
 GX_API void gx_query_options_init(gx_query_options *o, size_t size);
 

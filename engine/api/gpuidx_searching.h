@@ -244,6 +244,16 @@ GX_API gx_status gx_prior_check(const gx_prior *prior, const gx_index *ix, gx_er
 /* Write to text[GX_PRIOR_BYTES], ending with 0, what gx_prior_read reads; "off" where there is none. */
 GX_API void gx_prior_write(const gx_prior *prior, char *text);
 
+/* ---- pairs of words ---- */
+
+/* Read the weights of gx_sdm from "0.85,0.1,0.05", "on", which is the same, or "off". GX_EUSAGE. */
+GX_API gx_status gx_sdm_read(gx_sdm *out, const char *text, gx_error *err);
+/* Whether a search of the index takes these options' pairs. GX_EUSAGE. opt is full-sized. */
+GX_API gx_status gx_sdm_check(const gx_query_options *opt, const gx_index *ix, gx_error *err);
+#define GX_SDM_BYTES 96u
+/* Write to text[GX_SDM_BYTES], ending with 0, what gx_sdm_read reads. */
+GX_API void gx_sdm_write(const gx_sdm *sdm, char *text);
+
 /* ---- snippets: the part of a document's text that best shows why it was found ---- */
 
 /* A highlighter holds the terms of one query, each with a weight, which is greater for rarer

@@ -93,7 +93,7 @@ static gx_status take_text(gx_highlighter *h, const char *text, size_t len, gx_e
 static gx_status take_boolean(gx_highlighter *h, const gx_query *q, const gx_query_options *opt, gx_error *err)
 {
     gx_status st = q->kind == GX_QUERY_TEXT
-                       ? gx_boolean_open_text(&h->boolean, h->ix, q->text, q->len, opt->op, err)
+                       ? gx_boolean_open_text(&h->boolean, h->ix, q->text, q->len, opt, err)
                        : gx_boolean_open(&h->boolean, h->ix, NULL, q->text, q->len, opt, NULL, err);
     if (st == GX_OK && !(h->phrases = gx_boolean_phrases(h->boolean, &h->n_phrases)))
         st = gx_fail(err, GX_ENOMEM, "no memory for the phrases of a query");
@@ -143,6 +143,7 @@ gx_status gx_highlighter_open_options(gx_highlighter **out, const gx_index *ix, 
     if (st != GX_OK)
         return st;
     opt.op = GX_OP_OR;
+    opt.sdm = (gx_sdm){0, 0, 0}; /* pairs are words that are marked anyway */
     gx_highlighter *h = malloc(sizeof *h);
     if (!h)
         return gx_fail(err, GX_ENOMEM, "no memory to show snippets");

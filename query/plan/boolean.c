@@ -8,9 +8,10 @@
 #include "engine/memory/grow.h"
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
-#include "index/positions.h"
 #include "index/fields/view.h"
+#include "index/positions.h"
 #include "query/plan/phrases.h"
+#include "query/plan/sdm.h"
 #include "query/syntax/signs.h"
 
 #define NONE UINT32_MAX
@@ -21,7 +22,8 @@ typedef struct reading {
     const gx_query_tree *tree;
     gx_status st;
     gx_error *err;
-    bool plain; /* of plain text: stop words alone are no fault */
+    bool plain;        /* of plain text: stop words alone are no fault */
+    const gx_sdm *sdm; /* of plain text, whose pairs count */
     /* of the word under way */
     const gx_node *word;
     float weight;
@@ -75,15 +77,15 @@ static uint32_t close_group(const reading *r, uint32_t group)
 
 /* ---- words ---- */
 
-static bool add_scored(gx_boolean *b, const char *term, size_t len, float weight)
+static bool add_scored(gx_boolean *b, const gx_found_term *t, float weight)
 {
-    if (!gx_reserve(&b->bytes, &b->max_bytes, b->n_bytes + len, 1) ||
+    if (!gx_reserve(&b->bytes, &b->max_bytes, b->n_bytes + t->len, 1) ||
         !gx_reserve(&b->scored, &b->max_scored, b->n_scored + (size_t)1, sizeof *b->scored))
         return false;
-    if (len)
-        memcpy(b->bytes + b->n_bytes, term, len);
-    b->scored[b->n_scored++] = (gx_scored_word){b->n_bytes, len, weight};
-    b->n_bytes += len;
+    if (t->len)
+        memcpy(b->bytes + b->n_bytes, t->term, t->len);
+    b->scored[b->n_scored++] = (gx_scored_word){b->n_bytes, t->len, weight, t->position};
+    b->n_bytes += t->len;
     return true;
 }
 
@@ -123,7 +125,7 @@ static bool take_term(void *user, const gx_found_term *found)
         add_match(r, GX_MATCH_TERM, r->b->ix->parts ? NONE : gx_index_find_term(r->b->ix, found->term, found->len)));
     if (r->negated)
         r->b->negated = true;
-    else if (!add_scored(r->b, found->term, found->len, r->weight))
+    else if (!add_scored(r->b, found, r->weight))
         fail_memory(r);
     return r->st == GX_OK;
 }
@@ -183,7 +185,7 @@ static uint32_t take_only_word(reading *r)
     else if (r->st == GX_OK && !gx_reserve(&b->scored, &b->max_scored, b->n_scored + (size_t)1, sizeof *b->scored))
         fail_memory(r);
     else if (r->st == GX_OK)
-        b->scored[b->n_scored++] = (gx_scored_word){w.at, w.len, r->weight};
+        b->scored[b->n_scored++] = (gx_scored_word){w.at, w.len, r->weight, 0};
     return node;
 }
 
@@ -641,6 +643,7 @@ gx_status gx_boolean_open(gx_boolean **out, const gx_index *ix, const gx_index *
 
 static void read_plain_words(reading *r, const gx_node *n, size_t begin, size_t end)
 {
+    const uint32_t first = r->b->n_scored;
     gx_node words = *n;
     words.word = begin;
     words.len = end - begin;
@@ -650,6 +653,8 @@ static void read_plain_words(reading *r, const gx_node *n, size_t begin, size_t 
                              : GX_OK;
     if (st != GX_OK && r->st == GX_OK)
         r->st = gx_fail(r->err, st, "cannot analyse a query of %zu bytes: %s", end - begin, gx_status_name(st));
+    if (r->st == GX_OK && r->sdm)
+        r->st = gx_sdm_add_pairs(r->b, first, r->sdm, r->err);
 }
 
 static uint32_t column_of(const char *text, size_t at)
@@ -661,11 +666,12 @@ static uint32_t column_of(const char *text, size_t at)
 }
 
 /* Words and phrases into the root's group. */
-static void read_plain(reading *r, const char *text, size_t len)
+static void read_plain(reading *r, const char *text, size_t len, bool quotes)
 {
     gx_node n = {.window = '"'};
     size_t at = 0, begin = 0, end, behind;
-    for (; r->st == GX_OK && gx_plain_quotes(text, len, &begin, &end, &behind, &n.slop); at = begin = behind) {
+    for (; quotes && r->st == GX_OK && gx_plain_quotes(text, len, &begin, &end, &behind, &n.slop);
+         at = begin = behind) {
         n.column = column_of(text, begin);
         read_plain_words(r, &n, at, begin - 1);
         if (n.slop > GX_MAX_SLOP) {
@@ -675,16 +681,17 @@ static void read_plain(reading *r, const char *text, size_t len)
         }
         n.word = begin;
         n.len = end - begin;
-        const uint32_t root = r->group, phrase = read_phrase(r, &n, 1, false);
+        const uint32_t root = r->group, phrase = read_phrase(r, &n, r->sdm ? r->sdm->words : 1, false);
         r->group = root;
         add_child(r, root, phrase);
     }
     read_plain_words(r, &n, at, len);
 }
 
-gx_status gx_boolean_open_text(gx_boolean **out, const gx_index *ix, const char *text, size_t len, gx_op op,
-                               gx_error *err)
+gx_status gx_boolean_open_text(gx_boolean **out, const gx_index *ix, const char *text, size_t len,
+                               const gx_query_options *opt, gx_error *err)
 {
+    const bool pairs = gx_sdm_is_on(&opt->sdm);
     gx_boolean *b = calloc(1, sizeof *b);
     *out = NULL;
     if (b)
@@ -695,13 +702,19 @@ gx_status gx_boolean_open_text(gx_boolean **out, const gx_index *ix, const char 
     }
     memcpy(b->tree.words, text, len);
     b->ix = ix;
-    b->op = op;
+    b->op = opt->op;
     b->required = NONE;
     reading r = {.b = b, .tree = &b->tree, .err = err, .plain = true, .weight = 1};
-    r.group = add_match(&r, op == GX_OP_AND ? GX_MATCH_AND : GX_MATCH_OR, 0);
-    read_plain(&r, text, len);
+    if (pairs) {
+        r.sdm = &opt->sdm;
+        r.weight = opt->sdm.words;
+    }
+    r.group = add_match(&r, opt->op == GX_OP_AND ? GX_MATCH_AND : GX_MATCH_OR, 0);
+    read_plain(&r, text, len, opt->quotes == GX_QUOTES_PHRASE);
     b->root = close_group(&r, r.group);
-    b->flat = true;
+    b->flat = !pairs || opt->op == GX_OP_OR || b->n_phrases == 0; /* an AND would want the pairs, too */
+    if (!b->flat)
+        b->op = GX_OP_OR;
     if (r.st == GX_OK)
         *out = b;
     else
@@ -713,6 +726,8 @@ bool gx_has_phrases(const gx_index *ix, const gx_query *q, const gx_query_option
 {
     size_t begin = 0, end, behind;
     uint32_t slop;
+    if (q->kind == GX_QUERY_TEXT && gx_sdm_is_on(&opt->sdm))
+        return true;
     return q->kind == GX_QUERY_TEXT && opt->quotes == GX_QUOTES_PHRASE && q->len && memchr(q->text, '"', q->len) &&
            gx_index_has_positions(ix) && !gx_view_of(ix) && !gx_preset_get(opt->preset)->linear &&
            gx_plain_quotes(q->text, q->len, &begin, &end, &behind, &slop);
@@ -806,8 +821,16 @@ static gx_status open_query(gx_boolean **out, const gx_index *ix, const gx_query
 {
     const bool all = q->kind == GX_QUERY_ALL;
     if (q->kind == GX_QUERY_TEXT)
-        return gx_boolean_open_text(out, ix, q->text, q->len, opt->op, err);
+        return gx_boolean_open_text(out, ix, q->text, q->len, opt, err);
     return gx_boolean_open(out, ix, ix, all ? "*" : q->text, all ? 1 : q->len, opt, NULL, err);
+}
+
+static gx_status check_kind(const gx_query *q, const gx_query_options *opt, gx_error *err)
+{
+    if ((q->kind == GX_QUERY_TERMS || q->kind == GX_QUERY_BOOLEAN) && gx_sdm_is_on(&opt->sdm))
+        return gx_fail(err, GX_EUSAGE, "sdm: pairs are of plain queries, not of %s",
+                       q->kind == GX_QUERY_TERMS ? "terms with weights" : "the boolean syntax");
+    return GX_OK;
 }
 
 gx_status gx_query_plan_any(gx_query_plan *out, gx_boolean **boolean, const gx_index *ix,
@@ -815,7 +838,10 @@ gx_status gx_query_plan_any(gx_query_plan *out, gx_boolean **boolean, const gx_i
                             gx_error *err)
 {
     gx_boolean *b;
+    gx_status st = check_kind(q, opt, err);
     *boolean = NULL;
+    if (st != GX_OK)
+        return st;
     const bool phrases = gx_has_phrases(ix, q, opt);
     if (q->kind == GX_QUERY_TEXT && !phrases)
         return gx_query_plan_text(out, ix, q->text, q->len, stats, opt, err);
@@ -823,8 +849,7 @@ gx_status gx_query_plan_any(gx_query_plan *out, gx_boolean **boolean, const gx_i
         return gx_query_plan_make(out, q->terms, q->n_terms, stats, opt, err);
     if (q->kind != GX_QUERY_BOOLEAN && q->kind != GX_QUERY_ALL && !phrases)
         return gx_fail(err, GX_EUSAGE, "queries of kind %d do not exist", (int)q->kind);
-    gx_status st = open_query(&b, ix, q, opt, err);
-    if (st != GX_OK)
+    if ((st = open_query(&b, ix, q, opt, err)) != GX_OK)
         return st;
     st = plan_scored(out, b, stats, opt, err);
     if (st == GX_OK)
@@ -860,7 +885,10 @@ static gx_status plan_boolean(gx_plan *out, gx_boolean **matches, const gx_index
 gx_status gx_plan_query(gx_plan *out, gx_boolean **matches, const gx_index *ix, const gx_query *q,
                         const gx_query_options *opt, gx_error *err)
 {
+    const gx_status st = check_kind(q, opt, err);
     *matches = NULL;
+    if (st != GX_OK)
+        return st;
     switch (q->kind) {
     case GX_QUERY_TEXT:
         return gx_has_phrases(ix, q, opt) ? plan_boolean(out, matches, ix, q, opt, err)

@@ -42,12 +42,13 @@ typedef struct gx_boolean gx_boolean;
  * ix. GX_EUSAGE, naming the column: what the syntax does not allow, or what no index can answer. GX_ENOMEM. */
 gx_status gx_boolean_open(gx_boolean **out, const gx_index *ix, const gx_index *attributes, const char *text,
                           size_t len, const gx_query_options *opt, const gx_boolean *whole, gx_error *err);
-/* The same of plain text with quotes: words and phrases side by side. It is flat. */
-gx_status gx_boolean_open_text(gx_boolean **out, const gx_index *ix, const char *text, size_t len, gx_op op,
-                               gx_error *err);
+/* The same of plain text with quotes or pairs, as the options have them: words and phrases side by side. */
+gx_status gx_boolean_open_text(gx_boolean **out, const gx_index *ix, const char *text, size_t len,
+                               const gx_query_options *opt, gx_error *err);
 void gx_boolean_close(gx_boolean *b);
 
-/* Whether a query of text is one of these: it has quotes that the options make phrases, and the index has positions. */
+/* Whether a query of text is one of these: it has quotes that the options make phrases, and the index has positions; or
+ * the options ask for pairs. */
 bool gx_has_phrases(const gx_index *ix, const gx_query *q, const gx_query_options *opt);
 
 /* Whether a plan and its filter say all, without a mask. */

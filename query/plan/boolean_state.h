@@ -28,6 +28,7 @@ typedef struct gx_match {
 typedef struct gx_scored_word {
     size_t at, len; /* bytes[at, at + len) */
     float weight;
+    uint32_t position; /* in its piece of a plain text */
 } gx_scored_word;
 
 /* A phrase or window. */

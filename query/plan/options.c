@@ -25,6 +25,7 @@ typedef enum option_id {
     OP,
     SYNTAX,
     QUOTES,
+    SDM,
     SCORER,
     K1,
     B,
@@ -48,6 +49,9 @@ static const gx_search_option options[N_OPTIONS] = {
                 "how queries are read: every word is searched for, or +must -not (a OR b) term^2.5 year:2019"},
     [QUOTES] = {"quotes", GX_OPTION_CHOICE, GX_QUOTES_WORDS_LIST, 0, 0,
                 "what quotes mean in plain queries, of an index with positions: a phrase, or nothing"},
+    [SDM] = {"sdm", GX_OPTION_TEXT, NULL, 0, 0,
+             "weights of the words of plain queries, of pairs of them in a row, and within 8 places in any order: "
+             "WORDS,ORDERED,UNORDERED; on is 0.85,0.1,0.05; or off"},
     [SCORER] = {"scorer", GX_OPTION_CHOICE, GX_PRESET_WORDS, 0, 0, "the formula of the scores"},
     [K1] = {"k1", GX_OPTION_NUMBER, NULL, 0, 3.4e38, "BM25's k1 instead of the scorer's own"},
     [B] = {"b", GX_OPTION_NUMBER, NULL, 0, 1, "BM25's b instead of the scorer's own"},
@@ -185,6 +189,8 @@ static gx_status assign(gx_search_setup *s, option_id id, const value *v, gx_err
     case QUOTES:
         o->quotes = (gx_quotes)v->number;
         break;
+    case SDM:
+        return gx_sdm_read(&o->sdm, v->text, err);
     case SCORER:
         o->preset = (gx_preset)v->number;
         s->scorer_given = true;
@@ -320,6 +326,9 @@ void gx_search_setup_get(const gx_search_setup *s, const gx_search_option *optio
     case QUOTES:
         put_word(text, GX_QUOTES_WORDS_LIST, (int)o->quotes);
         break;
+    case SDM:
+        gx_sdm_write(&o->sdm, text);
+        break;
     case SCORER:
         put_word(text, GX_PRESET_WORDS, (int)o->preset);
         break;
@@ -369,6 +378,10 @@ gx_status gx_search_setup_settle(gx_search_setup *s, const gx_index *ix, gx_erro
         s->options.preset = GX_IMPACT;
     if (s->rm3.fb_docs && s->kind == GX_QUERY_BOOLEAN)
         return gx_fail(err, GX_EUSAGE, "rm3 expands plain queries, not those of the boolean syntax");
+    if (s->options.sdm.words > 0 && s->kind == GX_QUERY_BOOLEAN)
+        return gx_fail(err, GX_EUSAGE, "sdm weighs pairs of plain queries, not those of the boolean syntax");
+    if (s->options.sdm.words > 0 && s->rm3.fb_docs)
+        return gx_fail(err, GX_EUSAGE, "sdm and rm3: one of them");
     if (s->rm3.fb_docs && !stats.texts)
         return gx_fail(err, GX_ENOTFOUND,
                        "rm3: the index stores no texts, of which feedback terms are taken; build it with --store=text");

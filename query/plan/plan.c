@@ -14,6 +14,7 @@
 #include "query/plan/approximate.h"
 #include "query/plan/part_plans.h"
 #include "query/plan/phrases.h"
+#include "query/plan/sdm.h"
 
 /* The terms of a query as they are met: known ones by id, unknown ones by a hash of their bytes
  * with the top bit set. Repetitions are merged when the term_bag is full, so a query of any length
@@ -380,7 +381,9 @@ gx_status gx_query_options_check(const gx_query_options *opt, const gx_index *ix
         return gx_fail(err, GX_EUSAGE,
                        "a prior is for searches by score on one engine: not for pages, orders by attributes, services "
                        "and replay");
-    const gx_status st = gx_approximate_check(opt, err);
+    gx_status st = gx_approximate_check(opt, err);
+    if (st == GX_OK)
+        st = gx_sdm_check(opt, ix, err);
     return st == GX_OK ? check_scorer(opt, ix, err) : st;
 }
 

@@ -94,3 +94,40 @@ ids() { # QUERY IDS: what the query finds, in order of ids
     marks '+NEAR/3(old york) +id:2' 'old york'
     marks '+ONEAR/3(york old) +id:1' 'york old'
 }
+
+@test "--sdm scores pairs as the boolean syntax says, and finds what words find" {
+    ask query -q --engine=cpu --format=trec --sdm "$NEAR" -- new york bank
+    exits 0
+    cp .stdout pairs
+    ask query -q --engine=cpu --format=trec --syntax=boolean "$NEAR" -- 'new^.85 york^.85 bank^.85 "new york"^.1 \
+        "york bank"^.1 NEAR/8(new york)^.05 NEAR/8(york bank)^.05'
+    exits 0
+    cmp pairs .stdout
+    ask query -q --engine=cpu --format=trec --sdm=1,2,0 --op=and "$NEAR" -- city of york
+    [ "$(cut -d' ' -f3 .stdout | sort | tr '\n' ' ')" = '1 2 ' ]
+    printf '7\tnew york bank\n' >log
+    ask replay -q --engine=cpu "$NEAR" log --run=run --sdm --report=report.json
+    exits 0
+    [ "$(cut -d' ' -f3 run)" = "$(cut -d' ' -f3 pairs)" ]
+    grep -qE '"sdm": ?\[' report.json
+}
+
+@test "what --sdm cannot do is told" {
+    for bad in 1,2:'it has the form WORDS,ORDERED,UNORDERED' 1,x,2:"'x' is not a number" '1,-1,0:less than 0' \
+        '0,1,1:must be above 0' '1,2,3,4:' '1,nan,0:not a number' '1,1e9,0:more than 1e6'; do
+        ask query -q --engine=cpu "--sdm=${bad%%:*}" "$NEAR" -- new york
+        exits 2
+        complains "${bad#*:}"
+    done
+    for flag in --op=and-or --syntax=boolean --rm3 --scorer=impact; do
+        for command in 'query -q --engine=cpu' 'replay -q --engine=cpu'; do
+            printf '7\tnew york\n' >log
+            ask $command --sdm "$flag" "$NEAR" "$([[ $command = query* ]] && echo 'new york' || echo log)"
+            exits 2
+        done
+    done
+    "$GPUIDX" build -q "$BATS_FILE_TMPDIR/near.jsonl" -o without.gx
+    ask query -q --engine=cpu --sdm without.gx -- new york
+    exits 2
+    complains 'build it with --positions'
+}

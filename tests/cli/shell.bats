@@ -487,6 +487,53 @@ exit 0
 END
 }
 
+@test ".quotes and .sdm say what words beside each other mean" {
+    printf '{"id":"%s","text":"%s"}\n' a 'old new york' b 'york has a new name' >pairs.jsonl
+    "$GPUIDX" build -q pairs.jsonl --positions -o pairs.gx
+    talk pairs.gx <<'END'
+see gpuidx>
+type .quotes
+see phrase
+see gpuidx>
+type "new york"
+see 1 match
+see gpuidx>
+type .quotes words
+see gpuidx>
+type "new york"
+see 2 matches
+see gpuidx>
+type .quotes some
+see not one of phrase|words
+see gpuidx>
+type .sdm
+see off
+see gpuidx>
+type .sdm 1,2
+see it has the form WORDS,ORDERED,UNORDERED
+see gpuidx>
+type .sdm 0.8,0.15,0.05
+see gpuidx>
+type .sdm
+see 0.8,0.15,0.05
+see gpuidx>
+type new york
+see 2 matches
+see gpuidx>
+type .explain a
+see "new york"
+see NEAR/8(new york)
+see gpuidx>
+type .sdm off
+see gpuidx>
+type .sdm
+see off
+see gpuidx>
+keys C-d
+exit 0
+END
+}
+
 @test "in a C locale what is not ASCII stays in the line" {
     "$GPUIDX" build -q --analyzer=simple -f jsonl -o umlaut.gx - <<<'{"id":"a","text":"über straße"}'
     LC_ALL=C talk umlaut.gx <<'END'
@@ -556,7 +603,7 @@ see bm25:atire
 see gpuidx>
 keys .s
 keys TAB
-see .syntax  .sort  .scorer  .show  .sums  .snippets  .settings  .stats
+see .syntax  .sdm  .sort  .scorer  .show  .sums  .snippets  .settings  .stats
 see gpuidx> .s
 keys C-c
 see gpuidx>

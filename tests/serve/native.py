@@ -68,6 +68,24 @@ class Native(unittest.TestCase):
                 with self.subTest(flags=flags, text=text):
                     self.same(flags, {'query': text, **body})
 
+    def test_pairs_of_words_and_what_quotes_mean(self):
+        path = build('pairs', DOCUMENTS, '--positions')
+        with Server('docs=' + path, '--engine=cpu') as server:
+            for flags, body in [(['--sdm'], {'sdm': 'on'}), (['--sdm=1,0.5,0'], {'sdm': '1,0.5,0'}),
+                                (['--sdm', '--op=and'], {'sdm': '0.85,0.1,0.05', 'op': 'and'}),
+                                (['--quotes=words'], {'quotes': 'words'}), ([], {})]:
+                for text in ['inverted index of terms', 'all terms', '"all terms" index']:
+                    ours = server.post('/v1/docs/search', {'query': text, **body}).json
+                    self.assertEqual([(h['id'], h['score']) for h in ours['hits']],
+                                     [(h['id'], h['score']) for h in query(path, text, *flags)['hits']])
+            for body, words in [({'sdm': '1,2'}, 'WORDS,ORDERED'), ({'sdm': 'on', 'op': 'and-or'}, 'AND first'),
+                                ({'sdm': 'on', 'syntax': 'boolean'}, 'boolean'), ({'sdm': 'on', 'rm3': 'on'}, 'rm3'),
+                                ({'quotes': 'some'}, 'phrase|words')]:
+                a = server.post('/v1/docs/search', {'query': 'all terms', **body})
+                self.assertEqual(a.status, 400, a.body)
+                self.assertIn(words, a.json['error']['message'])
+        self.assertIn('--positions', self.search({'query': 'x', 'sdm': 'on'}, 400)['error']['message'])
+
     def test_pages(self):
         whole = self.search({'query': 'terms index all', 'k': 9})['hits']
         for offset in range(0, 9, 2):

@@ -100,6 +100,21 @@ void cli_note_operators(const char *text, size_t len, const gx_index *ix, const 
              text + begin);
 }
 
+int cli_add_sdm(gx_query_options *o, const cli_args *a)
+{
+    gx_error err = {0};
+    const char *text = cli_text(a, "sdm");
+    if (!text)
+        return 0;
+    if (gx_sdm_read(&o->sdm, text, &err))
+        return cli_usage(a, "--sdm=%s: %s", text, err.text);
+    if (o->sdm.words > 0 && cli_query_kind(cli_choice(a, "syntax")) == GX_QUERY_BOOLEAN)
+        return cli_usage(a, "--sdm weighs pairs of plain queries; leave out --syntax=boolean");
+    if (o->sdm.words > 0 && cli_given(a, "rm3"))
+        return cli_usage(a, "--sdm and --rm3: one of them");
+    return 0;
+}
+
 gx_query_kind cli_query_kind(int syntax)
 {
     return syntax == 1 ? GX_QUERY_BOOLEAN : GX_QUERY_TEXT;

@@ -107,6 +107,10 @@
      "what double quotes mean in the plain syntax, of an index that `build --positions` has made. `phrase`: \"new " \
      "york\" is found where the words stand in a row, \"new york\"~3 also where they are moved by up to 3 places; " \
      "`words`: nothing, which is the default where logs are read"}, \
+    {"sdm", 0, CLI_TEXT, "WORDS,ORDERED,UNORDERED", NULL, \
+     "weigh pairs of neighbouring words of a plain query, too (the sequential dependence model): `WORDS` for each " \
+     "word, `ORDERED` for each pair that stands in a row, `UNORDERED` for each within 8 places in any order. `--sdm` " \
+     "alone is 0.85,0.1,0.05. It needs an index of `build --positions`", .bare = "0.85,0.1,0.05"}, \
     {"only", 0, CLI_TEXT, "FILE", NULL, \
      "search only the documents whose ids `FILE` has, one on each line. Ids that the index does not have are passed " \
      "over, and a note says how many. Scores are those of a search of all documents"}, \
@@ -174,6 +178,7 @@ gx_query_options cli_query_options(const cli_args *a);
 /* Add --approximate. 0, or the exit code with the message printed. */
 int cli_add_approximate(gx_query_options *o, const cli_args *a);
 int cli_add_prior(gx_query_options *o, const cli_args *a);
+int cli_add_sdm(gx_query_options *o, const cli_args *a);
 /* A GPU's answers know neither threshold nor blocks of --approximate: take them out of *o, and say so. */
 void cli_settle_approximate(gx_query_options *o, const gx_engine *en);
 /* Whether *o asks for what only the CPU engine does; whether for exact answers. */

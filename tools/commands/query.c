@@ -346,9 +346,25 @@ static const cli_section sections[] = {
      "\n"
      "A phrase is scored as a word would be: its weight is the sum of its words' idf, its tf the number of its matches "
      "in the document, the length that of the document. The words of a phrase add nothing by themselves; write them "
-     "beside it for that, as the sequential dependence model does: `new^.85 york^.85 \"new york\"^.1 NEAR/8(new "
-     "york)^.05`. At most 1,000 words are allowed in a phrase, and 10,000 behind ~ and /. Refused are a phrase "
-     "of stop words alone and a `*` behind a word, which would stand for letters."},
+     "beside it for that, or use `--sdm` (below). At most 1,000 words are allowed in a phrase, and 10,000 behind ~ and "
+     "/. Refused are a phrase of stop words alone and a `*` behind a word, which would stand for letters."},
+    {"Dependence",
+     "With `--sdm=WORDS,ORDERED,UNORDERED` words that stand next to each other in a plain query count as pairs, too: "
+     "the sequential dependence model of Metzler and Croft. Where S is the score of a query of its own, that of a "
+     "document is\n"
+     "\n"
+     "  WORDS * sum of S(a) + ORDERED * sum of S(\"a b\")\n"
+     "                      + UNORDERED * sum of S(NEAR/8(a b))\n"
+     "\n"
+     "over all words a and all pairs of a word a and the next one b. `new york times` with 0.85,0.1,0.05 is\n"
+     "\n"
+     "  new^.85 york^.85 times^.85 \"new york\"^.1 \"york times\"^.1\n"
+     "  NEAR/8(new york)^.05 NEAR/8(york times)^.05\n"
+     "\n"
+     "of the boolean syntax. Stop words between two words part no pair, but count in \"a b\" as they do in quotes. A "
+     "phrase in quotes counts as a word, and is in no pair. Which documents match is as without `--sdm`. The index "
+     "must have positions. Refused beside it are `--op=and-or`, `--rm3`, `--fields`, `--scorer=impact` and the "
+     "boolean syntax."},
     {"Patterns",
      "In the boolean syntax a word may stand for several words of the index:\n"
      "\n"
@@ -505,6 +521,7 @@ static const cli_section examples[] = {
      "Beside the ten best: where and when all documents that match appeared."},
     {"gpuidx query corpus.gx --scorer=bm25:lucene --explain 'block max'", "Why they have their scores."},
     {"gpuidx query corpus.gx --rm3=10,10,0.5 'vitamin D'", "The query with ten terms of its ten best documents."},
+    {"gpuidx query corpus.gx --sdm 'new york times'", "Documents in which the words stand together come first."},
     {"gpuidx query corpus.gx", "The shell."},
     {NULL},
 };

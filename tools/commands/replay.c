@@ -216,7 +216,8 @@ static int check_flags(const cli_args *a, gx_replay_options *opt)
     for (size_t i = 0; !hybrid_is_asked(a) && i < sizeof of_hybrid / sizeof *of_hybrid; ++i)
         if (cli_given(a, of_hybrid[i]))
             cli_note("--%s means something to --engine=hybrid alone", of_hybrid[i]);
-    return cli_add_approximate(&opt->query, a);
+    const int code = cli_add_sdm(&opt->query, a);
+    return code ? code : cli_add_approximate(&opt->query, a);
 }
 
 /* Queries a batch, and the service that answers them if both engines do. both: NULL, or opened. */
@@ -246,6 +247,7 @@ typedef struct opened {
 /* Open all that the flags ask for; opt gets what replays read of it. 0, or the exit code. */
 static int open_all(opened *o, const cli_args *a, const gx_engine_options *engine, gx_replay_options *opt)
 {
+    gx_error err = {0};
     o->r = calloc(1, sizeof *o->r);
     int code = o->r ? 0 : cli_fail(GX_ENOMEM, "no memory for the report");
     stop_on_signals();
@@ -268,6 +270,8 @@ static int open_all(opened *o, const cli_args *a, const gx_engine_options *engin
         cli_default_scorer(&opt->query, a, o->ix);
     if (!code)
         code = cli_rm3(&o->rm3, a, o->ix);
+    if (!code)
+        code = gx_sdm_check(&opt->query, o->ix, &err) ? cli_fail_error(&err) : 0;
     if (o->rm3.fb_docs)
         opt->rm3 = &o->rm3;
     opt->sort = cli_text(a, "sort");

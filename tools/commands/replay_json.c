@@ -193,6 +193,11 @@ static json_t *report_json(const replay_facts *f)
                         f->opt->rm3 ? json_pack("{s:i, s:i, s:f}", "documents", (int)f->opt->rm3->fb_docs, "terms",
                                                 (int)f->opt->rm3->fb_terms, "weight", f->opt->rm3->weight)
                                     : json_null());
+    const gx_sdm *sdm = &f->opt->query.sdm;
+    json_object_set_new(root, "sdm",
+                        sdm->words > 0
+                            ? json_pack("[o, o, o]", real(sdm->words), real(sdm->ordered), real(sdm->unordered))
+                            : json_null());
     json_object_set_new(root, "filter", filter_json(f));
     json_object_set_new(root, "queries", json_integer((json_int_t)r->queries));
     json_object_set_new(root, "seconds", real(r->seconds));

@@ -130,6 +130,11 @@ static void put_setup(FILE *out, const replay_facts *f)
     if (opt->rm3)
         fprintf(out, "; expanded by RM3 (%u document%s, %u term%s, weight %g)", opt->rm3->fb_docs,
                 plural(opt->rm3->fb_docs), opt->rm3->fb_terms, plural(opt->rm3->fb_terms), opt->rm3->weight);
+    if (opt->query.sdm.words > 0) {
+        char text[GX_SDM_BYTES];
+        gx_sdm_write(&opt->query.sdm, text);
+        fprintf(out, "; pairs of words weigh, too (%s)", text);
+    }
     putc('\n', out);
     if (f->filter->words)
         fprintf(out, "Only %s document%s may be results\n", show_count(f->filter->n_allowed),

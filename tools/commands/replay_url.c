@@ -76,8 +76,9 @@ struct url_clients {
 /* What the server is asked for besides the query: what the command line gives. */
 static void put_options(gx_text *t, const cli_args *a)
 {
-    static const char *const words[] = {"op", "syntax", "scorer", "rm3"}, *const numbers[] = {"k1", "b"};
-    gx_text_add_format(t, ",\"k\":%llu", (unsigned long long)cli_count(a, "top"));
+    static const char *const words[] = {"op", "syntax", "scorer", "sdm", "rm3"}, *const numbers[] = {"k1", "b"};
+    gx_text_add_format(t, ",\"k\":%llu,\"quotes\":\"%s\"", (unsigned long long)cli_count(a, "top"),
+                       cli_given(a, "quotes") ? cli_text(a, "quotes") : "words");
     for (size_t i = 0; i < sizeof words / sizeof *words; ++i)
         if (cli_given(a, words[i])) {
             const char *text = cli_text(a, words[i]);

@@ -98,9 +98,9 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         .skip = cli_choice(a, "on-error") == 1,
     };
     if ((code = cli_add_approximate(&k->options, a)) || (code = cli_add_prior(&k->options, a)) ||
-        (code = cli_add_devices(&k->engine, a)) || (code = cli_add_residency(&k->engine, a)) ||
-        (code = cli_open_index(&k->ix, a, path)) || (code = open_session(&k->en, &k->session, k->ix, &k->engine)) ||
-        (code = cli_warm(k->en, a)) ||
+        (code = cli_add_sdm(&k->options, a)) || (code = cli_add_devices(&k->engine, a)) ||
+        (code = cli_add_residency(&k->engine, a)) || (code = cli_open_index(&k->ix, a, path)) ||
+        (code = open_session(&k->en, &k->session, k->ix, &k->engine)) || (code = cli_warm(k->en, a)) ||
         (code = ask_set_filter(k, cli_text(a, "only"), cli_text(a, "not"), cli_text(a, "filter"))) ||
         (code = ask_set_facets(k, cli_text(a, "facet"), cli_text(a, "sums"))) ||
         (code = ask_set_shown(k, cli_text(a, "show"))) || (code = set_page(k, a)))
@@ -116,6 +116,8 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         return cli_fail_error(&err);
     if (k->options.prior.weight != 0 && k->both.gpu)
         return cli_usage(a, "--prior: a service of both engines has none; leave out --engine=hybrid");
+    if (gx_sdm_check(&k->options, k->ix, &err))
+        return cli_fail_error(&err);
     if ((code = check_format(k, a)))
         return code;
     ask_note_large_k(k);

@@ -153,6 +153,25 @@ static void set_syntax(shell *s, const char *arg)
     s->k->kind = cli_query_kind(choose(".syntax", CLI_SYNTAXES, s->k->kind == GX_QUERY_BOOLEAN, arg));
 }
 
+static void set_quotes(shell *s, const char *arg)
+{
+    s->k->options.quotes = (gx_quotes)choose(".quotes", GX_QUOTES_WORDS_LIST, (int)s->k->options.quotes, arg);
+}
+
+static void set_sdm(shell *s, const char *arg)
+{
+    char text[GX_SDM_BYTES];
+    gx_error err = {0};
+    gx_query_options o = s->k->options;
+    gx_sdm_write(&o.sdm, text);
+    if (!*arg)
+        puts(text);
+    else if (gx_sdm_read(&o.sdm, arg, &err) || gx_sdm_check(&o, s->k->ix, &err))
+        complain(".sdm", err.text);
+    else
+        s->k->options = o;
+}
+
 static void set_scorer(shell *s, const char *arg)
 {
     s->k->options.preset = (gx_preset)choose(".scorer", CLI_PRESETS, (int)s->k->options.preset, arg);
@@ -412,6 +431,8 @@ static const struct command {
     {".k", "N", "the most results of a query", set_k},
     {".op", CLI_OPS, "which documents match", set_op},
     {".syntax", CLI_SYNTAXES, "how queries are read", set_syntax},
+    {".quotes", GX_QUOTES_WORDS_LIST, "what quotes mean in the plain syntax", set_quotes},
+    {".sdm", "WORDS,ORDERED,UNORDERED|on|off", "weigh pairs of words of plain queries, too", set_sdm},
     {".only", "FILE|off", "search only the documents whose ids the file has", set_only},
     {".not", "FILE|off", "leave out the documents whose ids the file has", set_not},
     {".filter", "EXPRESSION|off", "search only the documents that it selects, as in year:>=2015", set_filter},

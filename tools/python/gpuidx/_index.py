@@ -743,7 +743,7 @@ class Index:
 
     def _options(self, session: _Session, key: Any) -> Any:
         (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate, prior, quotes,
-         max_expansions, fuzzy_prefix) = key
+         max_expansions, fuzzy_prefix, sdm) = key
         if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
             raise UsageError("k is an integer of at least 1, not %r" % (k,))
         o = options("gx_query_options")
@@ -765,6 +765,8 @@ class Index:
             if not isinstance(prior, str):
                 raise TypeError("prior is a str, not %s" % type(prior).__name__)
             check(lib.gx_prior_read(ffi.addressof(o, "prior"), encode(prior, "prior"), session.err), session.err)
+        if sdm is not None:
+            check(lib.gx_sdm_read(ffi.addressof(o, "sdm"), encode(sdm, "sdm"), session.err), session.err)
         o.expansion.max_words = whole(max_expansions, "max_expansions", 1)
         o.expansion.fixed_prefix = whole(fuzzy_prefix, "fuzzy_prefix")
         if mask is not None:
@@ -774,6 +776,15 @@ class Index:
         elif len(session.options) < 256:
             session.options[key] = o
         return o
+
+    @staticmethod
+    def _sdm(sdm: Any) -> Optional[str]:
+        """The weights as the library reads them."""
+        if sdm is None or isinstance(sdm, str):
+            return sdm
+        if isinstance(sdm, bool):
+            return "on" if sdm else "off"
+        return ",".join("%.9g" % real(w, "sdm") for w in sdm)
 
     def search(self, queries: _queries.Queries = None, k: int = 10, *, op: str = "or", scorer: Optional[str] = None,
                k1: Optional[float] = None, b: Optional[float] = None, engine: Optional[str] = None,
@@ -785,7 +796,8 @@ class Index:
                facets: Union[str, Sequence[str], None] = None,
                sums: Union[str, Sequence[str], None] = None, sort: Union[str, Sequence[str], None] = None,
                offset: int = 0, after: Optional[str] = None, cursor: bool = False, quotes: str = "phrase",
-               collapse: Optional[str] = None) -> Results:
+               collapse: Optional[str] = None,
+               sdm: Union[str, bool, Sequence[float], None] = None) -> Results:
         """Find the k best documents of one query or of many.
 
         queries     one query: a string, or {term: weight}; None, or a string without words: all documents that mask
@@ -806,6 +818,9 @@ class Index:
                     documents that match by them alone have score 0 and come last
         quotes      what "new york" and "new york"~3 mean with syntax="text", of an index with positions: "phrase", or
                     "words": nothing
+        sdm         of syntax="text", and an index with positions: also weigh pairs of neighbouring words, as the
+                    sequential dependence model does. The weights of a word, of a pair in a row, and of a pair within 8
+                    places in any order: (0.85, 0.1, 0.05), which True is, or "0.85,0.1,0.05"
         threads     many queries: threads that share them
         batch       many queries: queries of one call
         seconds     most time for one call of the library, 0: no limit. DeadlineError
@@ -849,7 +864,7 @@ class Index:
         if mask is not None and not isinstance(mask, Mask):
             raise TypeError("mask is a Mask (Index.mask), not %s" % type(mask).__name__)
         key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate, prior, quotes,
-               max_expansions, fuzzy_prefix)
+               max_expansions, fuzzy_prefix, self._sdm(sdm))
         kind = engine if engine is not None else (mask.engine if mask is not None else self._default)
         plain = type(queries) is str and queries[:1] > " " and syntax == "text"
         page = (_Page(sort, offset, after, collapse)
@@ -1141,11 +1156,15 @@ class Index:
         return made
 
     def explain(self, query: Any, document: Union[str, int], *, scorer: Optional[str] = None,
-                k1: Optional[float] = None, b: Optional[float] = None) -> Dict[str, Any]:
+                k1: Optional[float] = None, b: Optional[float] = None,
+                sdm: Union[str, bool, Sequence[float], None] = None) -> Dict[str, Any]:
         """Why a document has its score for a query (a string, or {term: weight}): the formula, the terms' numbers."""
         e, err, made, opt = ffi.new("gx_explanation *"), new_error(), self._one(query), options("gx_query_options")
         opt.preset = _preset(scorer or self._scorer())
         opt.k1, opt.b = math.nan if k1 is None else real(k1, "k1"), math.nan if b is None else real(b, "b")
+        weights = self._sdm(sdm)
+        if weights is not None:
+            check(lib.gx_sdm_read(ffi.addressof(opt, "sdm"), encode(weights, "sdm"), err), err)
         docid = self._docid_of(document)
         with self._use() as file:
             check(lib.gx_explain(e, file, made.at(0), opt, docid, err), err)

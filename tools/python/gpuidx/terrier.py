@@ -12,7 +12,7 @@ import json
 import os
 import tempfile
 import threading
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import pandas as pd
@@ -203,6 +203,12 @@ class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
         return Retriever(self, num_results, dict(arguments, scorer=scorer),
                          fields=(fields, field_scoring, scorer, k1, b))
 
+    def sdm(self, weights: Sequence[float] = (0.85, 0.1, 0.05), *, num_results: int = 1000, scorer: str = "bm25",
+            **arguments: Any) -> "Retriever":
+        """BM25 with the sequential dependence model: the weights of the query's words, of pairs of neighbours in a row,
+        and of pairs within 8 places in any order. The index must have positions (build_args positions=True)."""
+        return Retriever(self, num_results, dict(arguments, scorer=scorer, sdm=tuple(weights)))
+
     def dph(self, *, bits: int = 16, num_results: int = 1000, **arguments: Any) -> "Retriever":
         """DPH (Amati et al., TREC 2007), as Terrier has it. When it is first used, a copy of the index is made with the
         postings' scores as whole numbers of so many bits (4 to 16), in the folder of temporary files; for large
@@ -231,9 +237,10 @@ class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
         """The sum of the stored impacts, for an index of learned weights; queries from query_toks or text."""
         return Retriever(self, num_results, dict(arguments, scorer="impact"))
 
-    def text_scorer(self, k1: Optional[float] = None, b: Optional[float] = None, *, scorer: str = "bm25") -> "Scorer":
+    def text_scorer(self, k1: Optional[float] = None, b: Optional[float] = None, *, scorer: str = "bm25",
+                    **arguments: Any) -> "Scorer":
         """Scores of given documents: columns query and docno in, score and rank out."""
-        return Scorer(self, dict(scorer=scorer, k1=k1, b=b))
+        return Scorer(self, dict(arguments, scorer=scorer, k1=k1, b=b))
 
 
 class ToksIndexer(_Indexer):  # type: ignore[misc]

@@ -544,6 +544,37 @@ def test_positions(tmp_path):
             ix.positions("cat")
 
 
+def test_pairs_of_words(tmp_path):
+    docs = [("a", "new york has old streets"), ("b", "york is not new"), ("c", "a new street in old york new")]
+    with gpuidx.build(tmp_path / "p.gx", docs, positions=True) as ix:
+        said = "new^.85 york^.85 streets^.85 \"new york\"^.1 \"york streets\"^.1 NEAR/8(new york)^.05 " \
+            "NEAR/8(york streets)^.05"
+        want = ix.search(said, syntax="boolean")
+        for sdm in (True, "on", (.85, .1, .05), [.85, .1, .05], "0.85,0.1,0.05"):
+            got = ix.search("new york streets", sdm=sdm)
+            assert got.docids.tolist() == want.docids.tolist() and got.scores.tolist() == want.scores.tolist()
+        many = ix.search(["new york streets"] * 3, sdm=True, threads=2)
+        assert many.flat()[2].tolist() == want.scores.tolist() * 3
+        plain = ix.search("new york streets")
+        for off in (False, "off", None):
+            assert ix.search("new york streets", sdm=off).scores.tolist() == plain.scores.tolist()
+        assert sorted(ix.search("new york", op="and", sdm=True).docids.tolist()) == [0, 1, 2]
+        shown = {t["term"] for t in ix.explain("new york", "a", sdm=True)["terms"]}
+        assert {"\"new york\"", "NEAR/8(new york)"} <= shown
+        for bad in ("1,2", (1, 2), (0, 1, 1), (1, -1, 0), (1, float("nan"), 0)):
+            with pytest.raises(gpuidx.UsageError):
+                ix.search("new york", sdm=bad)
+        with pytest.raises(TypeError):
+            ix.search("new york", sdm=7)
+        with pytest.raises(gpuidx.UsageError, match="boolean"):
+            ix.search("new york", syntax="boolean", sdm=True)
+        with pytest.raises(gpuidx.UsageError, match="weights"):
+            ix.search({"new": 1}, sdm=True)
+    with gpuidx.build(tmp_path / "n.gx", docs) as ix:
+        with pytest.raises(gpuidx.UsageError, match="--positions"):
+            ix.search("new york", sdm=True)
+
+
 def test_large_and_empty_documents_and_queries(tmp_path):
     docs = [("empty", ""), ("blank", " \n\t"), ("long", "word " * 300000), ("one", "x" * 100000)]
     with gpuidx.build(tmp_path / "x.gx", docs, analyzer="whitespace", store_text=True) as ix:

@@ -33,6 +33,14 @@ def test_a_retriever_finds_what_the_index_finds(index):
     assert got["query"].tolist()[0] == "index lists"
 
 
+def test_pairs_of_words(tmp_path):
+    index = GpuidxIndex(tmp_path / "x.gpuidx", positions=True).index(DOCS)
+    got = index.sdm((.8, .15, .05))(QUERIES)
+    want = index.core.search(list(QUERIES["query"]), 1000, sdm=(.8, .15, .05)).to_pandas()
+    assert got["docno"].tolist() == want["docno"].tolist() and got["score"].tolist() == want["score"].tolist()
+    assert len(index.text_scorer(sdm=True)(got[["qid", "query", "docno"]])) == len(got)
+
+
 def test_weighted_terms(index):
     got = index.bm25()(pandas.DataFrame({"qid": ["1"], "query_toks": [{"index": 2.0, "list": 1.0}]}))
     want = index.core.search({"index": 2.0, "list": 1.0}).to_pandas()

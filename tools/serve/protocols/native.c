@@ -477,6 +477,7 @@ static const member members[] = {
     {"op", read_option},
     {"syntax", read_option},
     {"quotes", read_option},
+    {"sdm", read_option},
     {"scorer", read_option},
     {"k1", read_option},
     {"b", read_option},
