@@ -357,12 +357,14 @@ gx_status run_query(query_run &r, uint32_t n, gx_error *err)
     bitmap_client *const c = r.c;
     bitmap_gpu *const g = c->g;
     const uint32_t arrays = n_arrays(r.plan->config);
-    const uint32_t most = r.pooled && arrays ? std::min(g->n_slots / arrays, n) : n;
+    const uint32_t most = r.pooled && arrays && !r.plan->hashed ? std::min(g->n_slots / arrays, n) : n;
     for (uint32_t first = 0; first < n; first += most) {
         const uint32_t m = std::min(most, n - first), slots = r.pooled ? arrays * m : 0;
         uint64_t *const out = first ? c->scratch.p + ((most + 31) / 32) * g->n_chunks : c->result.p;
         r.group = m;
-        r.slot = slots ? bitmap_pool_take(g->pool, slots) : 0;
+        r.slot = slots && !r.plan->hashed ? bitmap_pool_take(g->pool, slots) : 0;
+        if (slots && r.plan->hashed && !bitmap_pool_try(g->pool, (uint64_t)(uintptr_t)c, slots, &r.slot))
+            return gx_fail(err, GX_ENOMEM, "the pool has no %u arrays for the query", slots);
         gx_status st = (r.plan->a_column ? run_by_column : run_at_once)(r, first, m, out, err);
         if (st == GX_OK && first)
             gx::or_words<<<gx::stage_blocks(g->n_chunks), gx::STAGE_THREADS, 0, c->streams[0]>>>(out, g->n_chunks,

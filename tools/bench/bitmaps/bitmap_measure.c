@@ -425,12 +425,13 @@ typedef struct clients {
     const bitmap_data *d;
     atomic_uint answered, wrong, failed;
     uint32_t queries;
+    bool hashed; /* the pool is the paper's: where its arrays do not suffice, a query fails */
 } clients;
 
 static void be_client(void *user, uint32_t number)
 {
     clients *const cs = user;
-    const bitmap_plan plan = {&bitmap_configs[8], BITMAP_IDEAL_HYBRID};
+    const bitmap_plan plan = {&bitmap_configs[8], BITMAP_IDEAL_HYBRID, .hashed = cs->hashed};
     const size_t bytes = cs->d->ix->n_chunks * sizeof(uint64_t);
     uint64_t *const got = malloc(bytes);
     bitmap_client *c = NULL;
@@ -438,9 +439,9 @@ static void be_client(void *user, uint32_t number)
     (void)number;
     bool ok = got && gx_device_use(cs->b->device, NULL) == GX_OK && bitmap_client_open(&c, cs->g, false, NULL) == GX_OK;
     for (uint32_t i = 0; i < cs->queries; ++i) {
-        ok = ok && bitmap_gpu_query(c, &plan, cs->d->n, 1, got, &seconds, NULL, NULL, NULL) == GX_OK;
-        atomic_fetch_add(ok ? &cs->answered : &cs->failed, 1);
-        if (ok && memcmp(got, cs->d->want, bytes) != 0)
+        const bool answered = ok && bitmap_gpu_query(c, &plan, cs->d->n, 1, got, &seconds, NULL, NULL, NULL) == GX_OK;
+        atomic_fetch_add(answered ? &cs->answered : &cs->failed, 1);
+        if (answered && memcmp(got, cs->d->want, bytes) != 0)
             atomic_fetch_add(&cs->wrong, 1);
     }
     bitmap_client_close(c);
@@ -455,25 +456,23 @@ static int measure_pool(bitmap_bench *b, bitmap_data *d)
         &b->report, "pool", "arrays|answered|failed|wrong|waited|queries/s",
         "%s: 64 clients, 8 queries each, stage 4 in 32 bits, a pool for so many columns", d->shape->title);
     cli_note("%s: 64 clients", d->shape->title);
-    for (uint32_t i = 0; i < 3; ++i) {
-        clients cs = {.b = b, .d = d, .queries = 8};
-        if (bitmap_gpu_open(&cs.g, d->ix, d->first, d->n, arrays[i], &err))
+    for (uint32_t i = 0; i < 6; ++i) {
+        static const char *const names[] = {"all clients", "one query", "a quarter of a query"};
+        clients cs = {.b = b, .d = d, .queries = 8, .hashed = i % 2};
+        if (bitmap_gpu_open(&cs.g, d->ix, d->first, d->n, arrays[i / 2], &err))
             return cli_fail_error(&err);
         const double begin = gx_clock_seconds();
         gx_parallel_run(64, be_client, &cs);
         const double seconds = gx_clock_seconds() - begin;
-        double *const v = bitmap_add_row(t, "%s",
-                                         i == 0   ? "all clients"
-                                         : i == 1 ? "one query"
-                                                  : "a quarter of a query");
-        v[0] = arrays[i];
+        double *const v = bitmap_add_row(t, "%s%s", names[i / 2], cs.hashed ? ", the paper's" : "");
+        v[0] = arrays[i / 2];
         v[1] = atomic_load(&cs.answered);
         v[2] = atomic_load(&cs.failed);
         v[3] = atomic_load(&cs.wrong);
         v[4] = (double)bitmap_gpu_waits(cs.g);
         v[5] = v[1] / seconds;
         bitmap_gpu_close(cs.g);
-        if (v[2] > 0 || v[3] > 0)
+        if ((v[2] > 0 && !cs.hashed) || v[3] > 0)
             return cli_fail(GX_EINTERNAL, "of 64 clients' queries %g failed, and %g answers are wrong", v[2], v[3]);
     }
     return 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/random.h"
 #include "engine/status.h"
 
 struct bitmap_pool {
@@ -64,6 +65,24 @@ uint32_t bitmap_pool_take(bitmap_pool *p, uint32_t n)
     pthread_cond_broadcast(&p->changed);
     pthread_mutex_unlock(&p->lock);
     return first;
+}
+
+bool bitmap_pool_try(bitmap_pool *p, uint64_t key, uint32_t n, uint32_t *first)
+{
+    bool found = false;
+    if (n > p->n_slots)
+        return false;
+    pthread_mutex_lock(&p->lock);
+    const uint32_t places = p->n_slots - n + 1, begin = (uint32_t)(gx_random_next(&key) % places);
+    for (uint32_t tried = 0; tried < places && !found; ++tried) {
+        const uint32_t place = (begin + tried) % places;
+        found = !memchr(p->taken + place, true, n);
+        *first = place;
+    }
+    if (found)
+        memset(p->taken + *first, true, n);
+    pthread_mutex_unlock(&p->lock);
+    return found;
 }
 
 void bitmap_pool_give(bitmap_pool *p, uint32_t first, uint32_t n)

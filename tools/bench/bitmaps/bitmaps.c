@@ -148,7 +148,9 @@ static void add_tables(bitmap_bench *b)
     if (bitmap_wants(b, 4)) {
         b->storage = bitmap_add_table(&b->report, "figure4",
                                       "stage 2 in 32 bits|stage 2 in 64 bits|stage 4 in 32 bits|decompressed|ours",
-                                      "Figure 4: storage with metadata relative to the compressed columns");
+                                      "Figure 4: storage with metadata relative to the compressed columns; bpa, linkage "
+                                      "and kddcup are stand-ins of the paper's rows, bins and sizes, zipf is the "
+                                      "paper's own");
         b->storage->axis = "times the compressed columns";
     }
     if (b->figure == 0)
@@ -247,6 +249,10 @@ static const cli_section sections[] = {
      "host's clock, from the first step to the result in GPU memory, kernels alone by the GPU's clock; copying the "
      "result to the host is told apart. Decompressed columns are reduced by the ideal hybrid. CUB's scratch memory "
      "is allocated beforehand.\n"
+     "\n"
+     "The pool is measured with 64 clients at once, ours, in which a query waits for its arrays in the order of "
+     "arrival or takes its columns in groups, and the paper's, in which a client is hashed to a place, all arrays of "
+     "its query are locked behind it, and a query that finds none fails.\n"
      "\n"
      "Our kernels answer from WAH columns, and from columns in containers of 65,536 rows: lists, bitmaps and runs, "
      "each the smallest. From containers they make a mask, a number of rows, or row numbers, of unions combined by "

@@ -258,13 +258,22 @@ static int count_sizes(codec_report *r, const gx_bench_lists *lists, codec_figur
 
 static int measure_index(codec_report *r, const cli_args *a, codec_figure figure, codec_format format, bool speeds)
 {
+    const bool table4 = cli_given(a, "table") && cli_count(a, "table") == 4;
     bench_lists lists;
     gx_error err = {0};
+    const uint32_t min_df = speeds && !figure ? GX_MAX_BLOCK : 1, sample = (uint32_t)cli_count(a, "sample");
     r->index = cli_text(a, "index");
     r->log = cli_text(a, "queries");
-    if (bench_lists_read(&lists, r->index, r->log, (uint32_t)cli_count(a, "sample"), (uint32_t)cli_count(a, "seed"),
-                         speeds && !figure ? GX_MAX_BLOCK : 1, &err) != GX_OK)
+    if (cli_given(a, "documents")) {
+        r->index = "a generated collection of GOV2's shape";
+        cli_note("making a collection of %u documents", (uint32_t)cli_count(a, "documents"));
+        if (bench_lists_make(&lists, (uint32_t)cli_count(a, "documents"), table4 ? sample : 0, r->seed, min_df, &err) !=
+            GX_OK)
+            return cli_fail_error(&err);
+    } else if (bench_lists_read(&lists, r->index, r->log, sample, (uint32_t)cli_count(a, "seed"), min_df, &err) !=
+               GX_OK) {
         return cli_fail_error(&err);
+    }
     r->n_queries = lists.n_queries;
     r->n_lists = lists.docids.n_lists;
     int code = 0;
@@ -280,6 +289,12 @@ static int measure_index(codec_report *r, const cli_args *a, codec_figure figure
     return code;
 }
 
+/* Whether the lists are an index's, of a file or made. */
+static bool has_lists(const cli_args *a)
+{
+    return cli_given(a, "index") || cli_given(a, "documents");
+}
+
 /* Sizes that do not exist, and flags that say nothing of what is asked for, are refused before
  * anything is measured; 0, or the exit code. */
 static int check_flags(const cli_args *a, uint64_t table, codec_figure figure)
@@ -291,10 +306,13 @@ static int check_flags(const cli_args *a, uint64_t table, codec_figure figure)
                             "sample", "model", "from", "to", "step", "seed", "engine", "plot");
     if (figure && table)
         return cli_usage(a, "--table and --figure: one of them");
-    if ((table == 2 || table == 4) && !cli_given(a, "index"))
-        return cli_usage(a, "Table %d is of an index's lists: --index=INDEX", (int)table);
-    if (of_index && !cli_given(a, "index"))
-        return cli_usage(a, "--figure=%s is of an index's lists: --index=INDEX", cli_text(a, "figure"));
+    if (cli_given(a, "index") && cli_given(a, "documents"))
+        return cli_usage(a, "--index and --documents: one of them");
+    if ((table == 2 || table == 4) && !has_lists(a))
+        return cli_usage(a, "Table %d is of an index's lists: --index=INDEX, or --documents=N", (int)table);
+    if (of_index && !has_lists(a))
+        return cli_usage(a, "--figure=%s is of an index's lists: --index=INDEX, or --documents=N",
+                         cli_text(a, "figure"));
     if (figure == FIGURE_RECURSION || figure == FIGURE_ELIASFANO) {
         code = BENCH_REFUSE(a, figure == FIGURE_RECURSION ? "--figure=recursion" : "--figure=elias-fano",
                             "sizes are counted, of forms of its own", "codecs", "engine", "plot", "from", "to", "step",
@@ -304,14 +322,14 @@ static int check_flags(const cli_args *a, uint64_t table, codec_figure figure)
     }
     if (figure == FIGURE_LENGTHS && cli_given(a, "plot"))
         return cli_usage(a, "--figure=lengths and --plot: Figure 3 alone is drawn");
-    if ((table == 1 || table == 3 || figure == FIGURE_3) && cli_given(a, "index"))
+    if ((table == 1 || table == 3 || figure == FIGURE_3) && has_lists(a))
         return cli_usage(a, "Tables 1 and 3 and Figure 3 are of lists drawn at random, not of an index's");
     if (cli_given(a, "queries") && !cli_given(a, "index"))
         return cli_usage(a, "--queries: whose terms' lists? --index=INDEX");
-    if (cli_given(a, "sample") && !cli_given(a, "queries"))
+    if (cli_given(a, "sample") && !cli_given(a, "queries") && !(table == 4 && cli_given(a, "documents")))
         return cli_usage(a, "--sample: of which log's queries? --queries=LOG");
-    if (cli_given(a, "index"))
-        code = BENCH_REFUSE(a, "--index", "an index's lists are as they are, not drawn at random", "model", "from",
+    if (has_lists(a))
+        code = BENCH_REFUSE(a, cli_given(a, "index") ? "--index" : "--documents", "an index's lists are as they are, not drawn at random", "model", "from",
                             "to", "step");
     else if (table == 1)
         code = BENCH_REFUSE(a, "--table=1", "Table 1 is of lists of 2^16 and 2^25 integers, of both models", "model",
@@ -363,7 +381,7 @@ static int run(const cli_args *a)
         return code;
     if (table == 3 && !r.gpu)
         cli_warn("no GPU is measured, and Table 3 is how many times faster one is: it has no factors");
-    code = cli_given(a, "index")
+    code = has_lists(a)
                ? measure_index(&r, a, figure, format, speeds)
                : measure_synthetic(&r, models, from, to, step, (uint32_t)cli_count(a, "seed"), speeds);
     if (code == 0 && (speeds || table)) {
@@ -400,6 +418,11 @@ static const cli_flag flags[] = {
      "each list is 2^`N` times as long as the one before it. Table 3 takes 1, and so does Figure 3 without this flag",
      .min = 1, .max = 16},
     {"index", 0, CLI_TEXT, "INDEX", NULL, "measure the lists of this index, docids and term frequencies, instead"},
+    {"documents", 0, CLI_COUNT, "N", NULL,
+     "measure the lists of a collection of GOV2's shape with `N` documents instead, which is made as `gpuidx bench "
+     "generate` does; Table 4 then has the lists of `--sample` queries of its own. GOV2 has 25205179; its postings take "
+     "12 bytes each here",
+     .min = 1000, .max = 4e9},
     {"queries", 0, CLI_TEXT, "LOG", NULL,
      "with `--index`: only the lists of the terms in this query log, each as often as the log has its term"},
     {"sample", 0, CLI_COUNT, "N", "1000", "with `--queries`: take `N` queries of the log, drawn at random; 0: all",
@@ -477,6 +500,7 @@ static const cli_section examples[] = {
      "PForDelta by levels of recursion, of the lists that a log reads."},
     {"gpuidx-bench codecs --figure=lengths --index=corpus.gx --codecs=pfordelta",
      "How fast lists of each length are decoded, each alone."},
+    {"gpuidx-bench codecs --table=2 --documents=2520518", "Their sizes on lists of GOV2's shape, a tenth as long."},
     {"gpuidx-bench codecs --table=2 --index=corpus.gx", "Sizes of all lists of an index."},
     {"gpuidx-bench codecs --table=4 --index=corpus.gx --queries=log.txt", "Decoding speeds of the lists of 1,000 "
                                                                           "queries' terms."},

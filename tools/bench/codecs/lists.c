@@ -10,6 +10,7 @@
 #include "index/read/collection.h"
 #include "query/log/query_log.h"
 #include "query/plan/plan.h"
+#include "tools/bench/data/collection.h"
 
 #define MAX_INTEGERS (UINT64_C(1) << 31) /* decoded in one go */
 
@@ -247,6 +248,50 @@ gx_status bench_lists_read(bench_lists *out, const char *index, const char *log,
         bench_lists_free(out);
     free_index_lists(&lists);
     gx_index_close(ix);
+    return st;
+}
+
+/* The terms of a generated collection's queries, or all of min_df postings or more. NULL: no memory. */
+static uint32_t *order_of_made(const index_lists *x, const gx_synth *s, uint32_t min_df, uint64_t *n, gx_error *err)
+{
+    if (!s->n_queries)
+        return all_lists(x, min_df, n, err);
+    uint32_t *const terms = malloc((uint64_t)s->n_queries * GX_SYNTH_MAX_TERMS * sizeof *terms);
+    *n = 0;
+    if (!terms)
+        gx_fail(err, GX_ENOMEM, "no memory for the queries' terms");
+    for (uint32_t q = 0; terms && q < s->n_queries; ++q)
+        for (uint32_t i = 0; i < s->queries[q].n; ++i)
+            terms[(*n)++] = s->queries[q].terms[i];
+    return terms;
+}
+
+gx_status bench_lists_make(bench_lists *out, uint32_t n_docs, uint32_t n_queries, uint64_t seed, uint32_t min_df,
+                           gx_error *err)
+{
+    gx_synth_options opt = GX_SYNTH_OPTIONS;
+    gx_synth *s;
+    index_lists lists = {0};
+    uint64_t n = 0;
+    memset(out, 0, sizeof *out);
+    opt.n_docs = n_docs;
+    opt.n_queries = n_queries;
+    opt.seed = seed;
+    opt.codec = gx_codec_by_name("gpubp128");
+    gx_status st = gx_synth_open(&s, &opt, err);
+    if (st != GX_OK)
+        return st;
+    st = number_lists(&lists, &s->ix, err);
+    out->n_queries = n_queries;
+    out->order = st == GX_OK ? order_of_made(&lists, s, min_df, &n, err) : NULL;
+    if (st == GX_OK && !out->order)
+        st = err->status;
+    if (st == GX_OK)
+        st = decode_all(out, &lists, out->order, n, err);
+    if (st != GX_OK)
+        bench_lists_free(out);
+    free_index_lists(&lists);
+    gx_synth_close(s);
     return st;
 }
 

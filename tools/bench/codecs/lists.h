@@ -17,6 +17,10 @@ typedef struct bench_lists {
  * postings, each once. GX_EUSAGE: none, or too many; GX_EINPUT: the log has no query. */
 gx_status bench_lists_read(bench_lists *out, const char *index, const char *log, uint32_t n_queries, uint32_t seed,
                            uint32_t min_df, gx_error *err);
+/* The same of a generated collection of GOV2's shape and n_docs documents, and of n_queries queries of its own; 0: all
+ * lists of at least min_df postings. */
+gx_status bench_lists_make(bench_lists *out, uint32_t n_docs, uint32_t n_queries, uint64_t seed, uint32_t min_df,
+                           gx_error *err);
 void bench_lists_free(bench_lists *l);
 
 #endif

@@ -507,8 +507,8 @@ static const cli_flag flags[] = {
      .max = 1000},
     {"table", 0, CLI_COUNT, "N", NULL,
      "print a table as Ding et al. (WWW 2009) have it, for `daat` and `pmf`, theirs, and for our own algorithm: 2: "
-     "time by operator; 3: shares of the steps. It has its own operators, and takes the first number of `-k`. A GPU has "
-     "no `daat`; of the CPU's, seeking and scoring are one step: intersection of an AND, scoring of an OR",
+     "time by operator; 3: shares of the steps. It has its own operators, and takes the first number of `-k`. A GPU "
+     "has no `daat`; of the CPU's, seeking and scoring are one step: intersection of an AND, scoring of an OR",
      .min = 2, .max = 3},
     {"figure", 0, CLI_CHOICE, "recursion|ratio|recall", NULL,
      "print the numbers of their Figure 6, the speed of intersections: `recursion`: of two lists of equal length, by "

@@ -157,6 +157,37 @@ static void be_client(void *user, uint32_t number)
     }
 }
 
+/* Of the pool as the paper has it: slots are locked once, wherever a client is hashed to, and a query without room fails
+ * at once. */
+static void a_hashed_pool_locks_or_fails(void **state)
+{
+    bitmap_pool *pool;
+    (void)state;
+    for (uint64_t key = 0; key < 1000; ++key) {
+        bool taken[SLOTS] = {false};
+        uint32_t first, total = 0;
+        assert_int_equal(bitmap_pool_open(&pool, SLOTS, NULL), GX_OK);
+        const uint32_t n = 1 + (uint32_t)(key % SLOTS);
+        for (uint64_t client = key; bitmap_pool_try(pool, client, n, &first); client += 7) {
+            assert_true(first + n <= SLOTS);
+            for (uint32_t i = first; i < first + n; ++i) {
+                assert_false(taken[i]);
+                taken[i] = true;
+            }
+            total += n;
+        }
+        uint32_t run = 0; /* there is no room left */
+        for (uint32_t i = 0; i < SLOTS; ++i) {
+            run = taken[i] ? 0 : run + 1;
+            assert_true(run < n);
+        }
+        assert_true(total >= n);
+        assert_false(bitmap_pool_try(pool, key, SLOTS + 1, &first));
+        assert_int_equal(bitmap_pool_waits(pool), 0);
+        bitmap_pool_close(pool);
+    }
+}
+
 static void a_pool_too_small_serves_every_client(void **state)
 {
     (void)state;
@@ -403,6 +434,7 @@ int main(void)
         cmocka_unit_test(a_row_has_one_bin_of_each_attribute),
         cmocka_unit_test(shapes_compress_as_the_papers_data),
         cmocka_unit_test(every_way_of_a_cpu_gives_the_same_rows),
+        cmocka_unit_test(a_hashed_pool_locks_or_fails),
         cmocka_unit_test(a_pool_too_small_serves_every_client),
     };
     if (getenv("GX_TEST_FILTER"))
