@@ -2,12 +2,13 @@
 """Hold the CPU codecs that `gpuidx bench codecs` compares with against Lemire's FastPFor, which is where papers take
 their figures from.
 
-    tests/witness/fastpfor.py GPUIDX [--log2n N] [--seed S] [--least RATIO]      needs pip's pyfastpfor
+    tests/witness/fastpfor.py GPUIDX [--log2n N,..] [--seed S] [--least RATIO]      needs pip's pyfastpfor
 
-A uniform list of 2^N docids below 2^29 (22 by default) is made; FastPFor packs its d-gaps and decodes them, one core.
+Uniform lists of 2^N docids below 2^29 (22 by default) are made; FastPFor packs its d-gaps and decodes them, one core.
 A call from Python costs about a microsecond, so each codec is timed with calls of two lengths and the difference is
-what counts. Beside that stands what gpuidx measures for its own versions on a list of that kind. Exit status 1: a
-version of ours reaches less than RATIO (0.8) of FastPFor's speed, or a size differs by more than 0.1 bits an integer.
+what counts. Beside that stands what gpuidx measures for its own versions on a list of that kind. Exit status 1: what
+FastPFor decodes is not what it was given, or a size of ours differs from its by more than 0.1 bits an integer. Speeds
+are printed and not judged, unless RATIO is given: then ours has to reach so much of FastPFor's.
 """
 import argparse
 import json
@@ -67,9 +68,9 @@ def ours(gpuidx, log2n):
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("gpuidx")
-    args.add_argument("--log2n", type=int, default=22)
+    args.add_argument("--log2n", default="22")
     args.add_argument("--seed", type=int, default=1)
-    args.add_argument("--least", type=float, default=0.8)
+    args.add_argument("--least", type=float, default=0)
     args = args.parse_args()
     try:
         import numpy as np
@@ -77,20 +78,22 @@ def main():
     except ImportError as e:
         print("skipped: %s" % e)
         sys.exit(77)
-    n = 1 << args.log2n
-    rng = np.random.default_rng(args.seed)
-    docids = np.unique(rng.integers(0, 1 << 29, 2 * n))
-    docids = np.sort(rng.permutation(docids)[:n])
-    gaps = np.diff(docids, prepend=0).astype(np.uint32)
-    rows, bad = ours(args.gpuidx, args.log2n), 0
-    print("%-14s %28s %28s %8s" % ("", "gpuidx: millions/s, bits", "FastPFor: millions/s, bits", "ratio"))
-    for name, theirs in PAIRS:
-        speed, bits = fastpfor_speed(np, pyfastpfor.getCodec(theirs), gaps)
-        row = rows[name]
-        ratio = row["integers"] / 1e6 / speed
-        bad += ratio < args.least or abs(row["bits"] - bits) > 0.1
-        print("%-14s %20.0f %7.2f %20.0f %7.2f %8.2f" % (row["method"], row["integers"] / 1e6, row["bits"], speed, bits,
-                                                         ratio))
+    bad = 0
+    print("%-5s %-14s %28s %28s %8s" % ("", "", "gpuidx: millions/s, bits", "FastPFor: millions/s, bits", "ratio"))
+    for log2n in map(int, args.log2n.split(",")):
+        n = 1 << log2n
+        rng = np.random.default_rng(args.seed)
+        docids = np.unique(rng.integers(0, 1 << 29, 2 * n))
+        docids = np.sort(rng.permutation(docids)[:n])
+        gaps = np.diff(docids, prepend=0).astype(np.uint32)
+        rows = ours(args.gpuidx, log2n)
+        for name, theirs in PAIRS:
+            speed, bits = fastpfor_speed(np, pyfastpfor.getCodec(theirs), gaps)
+            row = rows[name]
+            ratio = row["integers"] / 1e6 / speed
+            bad += ratio < args.least or abs(row["bits"] - bits) > 0.1
+            print("2^%-3d %-14s %20.0f %7.2f %20.0f %7.2f %8.2f" % (log2n, row["method"], row["integers"] / 1e6,
+                                                                    row["bits"], speed, bits, ratio))
     sys.exit(1 if bad else 0)
 
 

@@ -181,6 +181,9 @@ static uint64_t simdbp_encode(const uint32_t *in, uint64_t n, uint8_t *out)
     return (uint64_t)(p - out);
 }
 
+/* So far ahead in bytes lists are fetched that do not lie in the caches: the processor's own prefetching ends at pages. */
+enum { CACHE_LINE = 64, PREFETCHED = 4096 };
+
 static void simdbp_step(gx_cursor *c, uint32_t *out, bool docids)
 {
     const uint8_t *const widths = c->data;
@@ -188,6 +191,8 @@ static void simdbp_step(gx_cursor *c, uint32_t *out, bool docids)
     c->data += 16;
     for (int k = 0; k < 16; ++k) {
         const uint32_t b = clamp_width(widths[k]);
+        for (uint32_t i = 0; i < 16 * b; i += CACHE_LINE)
+            __builtin_prefetch(c->data + PREFETCHED + i);
         last = unpack[docids][b]((const __m128i *)c->data, last, out + 128 * k);
         c->data += 16 * b;
     }
