@@ -52,8 +52,8 @@ typedef struct bitmap_plan {
     bitmap_reduction reduction;
     bool a_column; /* stages, and memory calls, for each column by itself; false: for all columns at once */
     bool no_calls; /* arrays are taken from the pool although the configuration has none */
-    bool hashed;   /* the pool is the paper's: all arrays of the query at a hashed place, or it fails with GX_ENOMEM */
     bool steps;    /* measure each step; the steps then wait for one another */
+    bool hashed;   /* the pool is the paper's: all arrays of the query at a hashed place, or it fails with GX_ENOMEM */
 } bitmap_plan;
 
 /* Where the time of a query went, in seconds. */

@@ -329,8 +329,8 @@ static int check_flags(const cli_args *a, uint64_t table, codec_figure figure)
     if (cli_given(a, "sample") && !cli_given(a, "queries") && !(table == 4 && cli_given(a, "documents")))
         return cli_usage(a, "--sample: of which log's queries? --queries=LOG");
     if (has_lists(a))
-        code = BENCH_REFUSE(a, cli_given(a, "index") ? "--index" : "--documents", "an index's lists are as they are, not drawn at random", "model", "from",
-                            "to", "step");
+        code = BENCH_REFUSE(a, cli_given(a, "index") ? "--index" : "--documents",
+                            "an index's lists are as they are, not drawn at random", "model", "from", "to", "step");
     else if (table == 1)
         code = BENCH_REFUSE(a, "--table=1", "Table 1 is of lists of 2^16 and 2^25 integers, of both models", "model",
                             "from", "to", "step");
@@ -381,9 +381,8 @@ static int run(const cli_args *a)
         return code;
     if (table == 3 && !r.gpu)
         cli_warn("no GPU is measured, and Table 3 is how many times faster one is: it has no factors");
-    code = has_lists(a)
-               ? measure_index(&r, a, figure, format, speeds)
-               : measure_synthetic(&r, models, from, to, step, (uint32_t)cli_count(a, "seed"), speeds);
+    code = has_lists(a) ? measure_index(&r, a, figure, format, speeds)
+                        : measure_synthetic(&r, models, from, to, step, (uint32_t)cli_count(a, "seed"), speeds);
     if (code == 0 && (speeds || table)) {
         if (format == FORMAT_JSON || (table == 0 && (figure != FIGURE_3 || format == FORMAT_TABLE)))
             code = codec_print_rows(&r, format);
@@ -420,8 +419,8 @@ static const cli_flag flags[] = {
     {"index", 0, CLI_TEXT, "INDEX", NULL, "measure the lists of this index, docids and term frequencies, instead"},
     {"documents", 0, CLI_COUNT, "N", NULL,
      "measure the lists of a collection of GOV2's shape with `N` documents instead, which is made as `gpuidx bench "
-     "generate` does; Table 4 then has the lists of `--sample` queries of its own. GOV2 has 25205179; its postings take "
-     "12 bytes each here",
+     "generate` does; Table 4 then has the lists of `--sample` queries of its own. GOV2 has 25205179; its postings "
+     "take 12 bytes each here",
      .min = 1000, .max = 4e9},
     {"queries", 0, CLI_TEXT, "LOG", NULL,
      "with `--index`: only the lists of the terms in this query log, each as often as the log has its term"},
