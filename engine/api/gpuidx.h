@@ -480,11 +480,16 @@ typedef struct gx_builder_options {
     /* The weights of the fields count now, for good: a word of a field of weight 3 counts 3 times, in tfs and lengths,
      * and the index has no fields. That is BM25F with one b for all fields, at the speed of any other index. */
     bool fixed_weights;
+    /* With vector_bits: the unit of the impacts, a number that a float holds; it is rounded to one. Indexes of one unit
+     * can be the parts of a collection. An impact may then have more than vector_bits bits, up to 16: a weight of more
+     * than GX_MAX_IMPACT times the unit is GX_EINPUT. Not with list_units. 0: the weights decide, as above. */
+    double unit;
 } gx_builder_options;
+#define GX_MAX_IMPACT 65535u
 #define GX_BUILDER_OPTIONS                                                                                             \
     {                                                                                                                  \
         sizeof(gx_builder_options), NULL, false, GX_DUPLICATES_FAIL, NULL, NULL, NULL, NULL, NULL, true, false, 0,     \
-            NULL, 0, NULL, 0, NULL, 0, false, NULL, false, NULL, NULL, 0, false                                        \
+            NULL, 0, NULL, 0, NULL, 0, false, NULL, false, NULL, NULL, 0, false, 0                                     \
     }
 GX_API void gx_builder_options_init(gx_builder_options *o, size_t size);
 

@@ -46,7 +46,8 @@ GX_API gx_status gx_collect(const char *path, const char *const *files, size_t n
  * take them (path, source, force and duplicates count for nothing; NULL: the defaults). *made: it was made. Where
  * there is
  * one already it stays as it is, if documents are taken alike there, and with opt NULL in any case. GX_EUSAGE (they are
- * not: another analyzer, other attributes, another block length, in storing titles or texts; vectors), GX_EEXISTS (path
+ * not: another analyzer, other attributes, another block length, in storing titles or texts; vectors or none, or
+ * another unit, which must be given with vectors), GX_EEXISTS (path
  * is no collection), statuses of gx_builder_open and gx_index_open. */
 GX_API gx_status gx_collection_create(const char *path, const gx_builder_options *opt, bool *made, gx_error *err);
 
@@ -145,7 +146,10 @@ GX_API const gx_index *gx_collection_index(const gx_collection *c);
 
 /* Add a document; values of attributes are numbered as gx_index_get_attribute numbers them.
  * GX_EINPUT (an id that a live document has, and as gx_builder_add): it is not added, and the next
- * one may be. GX_EUSAGE: the collection holds impacts, or 2^32 - 2 documents have been added, which can be committed.
+ * one may be. GX_EUSAGE: 2^32 - 2 documents have been added, which can be committed; or the collection holds impacts
+ * that are not of vectors. To one of vectors they are added with vectors (gx_document.vector), whose weights become
+ * impacts of its unit, as gx_builder_options.unit says; where that is 1 because all weights were whole numbers, a
+ * fraction is GX_EINPUT.
  * After any other failure, of this and of the functions below, the collection must be closed and has
  * its last commit. */
 GX_API gx_status gx_collection_add(gx_collection *c, const gx_document *doc, gx_error *err);

@@ -59,7 +59,8 @@ static gx_status fill_with_nothing(gx_new_folder *to, const void *user, gx_error
 
 static gx_status compare_analysis(const gx_index *ix, const gx_builder_options *o, gx_error *err)
 {
-    const gx_analyzer_options how = {o->analyzer, o->stemmer, o->stopwords, o->fold, o->ngrams};
+    const char *name = o->analyzer ? o->analyzer : o->vector_bits ? "whitespace" : NULL;
+    const gx_analyzer_options how = {name, o->stemmer, o->stopwords, o->fold, o->ngrams};
     gx_analyzer *an = NULL;
     gx_status st = gx_analyzer_open(&an, &how, err);
     char *there = gx_analyzer_json(ix->analyzer), *asked = an ? gx_analyzer_json(an) : NULL;
@@ -97,8 +98,11 @@ static gx_status compare(const gx_index *ix, const gx_builder_options *o, gx_err
     gx_status st = gx_codec_find_pair(&docids, &tfs, o->docid_codec, o->tf_codec, err);
     if (st == GX_OK && !ix->parts)
         return gx_fail(err, GX_EEXISTS, "%s exists, and is no collection", ix->path);
-    if (st == GX_OK && ix->impacts)
-        return gx_fail(err, GX_EUSAGE, "%s holds impacts, which no text gives", ix->path);
+    if (st == GX_OK && ix->impacts != (o->vector_bits != 0))
+        return gx_fail(err, GX_EUSAGE, "%s holds %s", ix->path, ix->impacts ? "impacts, of vectors" : "texts");
+    if (st == GX_OK && ix->impacts && (float)o->unit != (float)ix->impact_unit)
+        return gx_fail(err, GX_EUSAGE, "the impacts of %s have the unit %g, and %g is asked for", ix->path,
+                       ix->impact_unit, o->unit);
     if (st == GX_OK)
         st = compare_analysis(ix, o, err);
     if (st == GX_OK)
@@ -122,8 +126,9 @@ gx_status gx_collection_create(const char *path, const gx_builder_options *opt, 
     *made = false;
     gx_status st =
         gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_builder_options, threads), "gx_builder_options", err);
-    if (st == GX_OK && o.vector_bits)
-        st = gx_fail(err, GX_EUSAGE, "%s: a collection of weights cannot be empty", path);
+    if (st == GX_OK && o.vector_bits && !(o.unit > 0))
+        st = gx_fail(err, GX_EUSAGE, "%s: a collection of weights that is empty has no unit but one that is given",
+                     path);
     if (st != GX_OK)
         return st;
     if (stat(path, &s) != 0) {

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -256,8 +257,9 @@ static gx_status open_builder(gx_collection *c, gx_error *err)
     gx_attribute attributes[GX_MAX_ATTRIBUTES];
     gx_bitmap_options bitmaps[GX_MAX_ATTRIBUTES];
     char names[GX_MAX_ATTRIBUTES][GX_MAX_ATTRIBUTE_NAME + 1];
-    if (ix->impacts)
-        return gx_fail(err, GX_EUSAGE, "%s holds impacts, which no text gives: documents cannot be added", c->path);
+    if (ix->impacts && !gx_index_impact_bits(ix))
+        return gx_fail(err, GX_EUSAGE,
+                       "%s holds impacts that are not of vectors: neither texts nor vectors can be added", c->path);
     if (memmem(ix->meta, ix->meta_len, "\"fixed_fields\"", 14))
         return gx_fail(err, GX_EUSAGE,
                        "%s has fields of fixed weights, which the documents of a collection cannot have", c->path);
@@ -274,6 +276,8 @@ static gx_status open_builder(gx_collection *c, gx_error *err)
     o.store_titles = gx_index_stores_titles(ix);
     o.store_text = ix->text != NULL;
     o.positions = gx_index_has_positions(ix);
+    o.vector_bits = ix->impacts ? gx_index_impact_bits(ix) : 0;
+    o.unit = ix->impacts ? ix->impact_unit : 0;
     o.memory = c->opt.memory;
     o.threads = c->opt.threads;
     o.attributes = attributes;
@@ -331,6 +335,21 @@ static gx_status add_document(gx_collection *c, const gx_document *doc, gx_error
     return st == GX_EINPUT || st == GX_EUSAGE ? st : gx_collection_fail(c, st);
 }
 
+/* Of a collection whose unit is 1 because all of its weights are whole numbers, and not because it was asked for. */
+static gx_status check_whole(const gx_collection *c, const gx_document *doc, gx_error *err)
+{
+    const gx_index *ix = c->ix;
+    if (!ix->impacts || ix->impact_unit != 1 || memmem(ix->meta, ix->meta_len, "\"given\"", 7))
+        return GX_OK;
+    for (uint32_t i = 0; i < doc->n_vector; ++i)
+        if (isfinite(doc->vector[i].weight) && doc->vector[i].weight != floorf(doc->vector[i].weight))
+            return gx_fail(err, GX_EINPUT,
+                           "a weight is %g, and all weights of %s are whole numbers, which its unit, 1, tells apart; "
+                           "build it with a unit that is given, and fractions can be added",
+                           doc->vector[i].weight, c->path);
+    return GX_OK;
+}
+
 gx_status gx_collection_add(gx_collection *c, const gx_document *document, gx_error *err)
 {
     gx_document doc = {0};
@@ -344,6 +363,8 @@ gx_status gx_collection_add(gx_collection *c, const gx_document *document, gx_er
         (c->builder && gx_builder_find(c->builder, doc.id, doc.id_len) != UINT32_MAX))
         return gx_fail(err, GX_EINPUT, "the id \"%.*s\" is that of a document of %s already; update replaces it",
                        (int)(doc.id_len < 200 ? doc.id_len : 200), doc.id, c->path);
+    if ((st = check_whole(c, &doc, err)) != GX_OK)
+        return st;
     return add_document(c, &doc, err);
 }
 
@@ -376,6 +397,8 @@ gx_status gx_collection_update(gx_collection *c, const gx_document *document, bo
         st = gx_sized_read(&doc, sizeof doc, document, GX_SIZE_THROUGH(gx_document, text_len), "gx_document", err);
     if (st == GX_OK)
         st = check_room(c, err);
+    if (st == GX_OK)
+        st = check_whole(c, &doc, err);
     if (st == GX_OK && !c->builder)
         st = gx_collection_fail(c, open_builder(c, err));
     if (st == GX_OK) /* else a bad document would have deleted the good one */

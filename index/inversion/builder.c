@@ -1,6 +1,8 @@
 #include "index/inversion/builder.h"
 
 #include <errno.h>
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -87,6 +89,20 @@ static bool is_field_name(const char *name)
     return n && n <= GX_MAX_FIELD_NAME && strspn(name, FIELD_LETTERS) == n && !gx_is_digit(*name);
 }
 
+/* A unit that is given: a float's, of all lists. */
+static gx_status check_unit(gx_builder_options *o, gx_error *err)
+{
+    const float unit = (float)o->unit;
+    if (o->unit == 0)
+        return GX_OK;
+    if (!(o->unit > 0 && unit >= FLT_MIN && isfinite(unit)))
+        return gx_fail(err, GX_EUSAGE, "the unit of impacts is %g; it must be a finite number above 0", o->unit);
+    if (!o->vector_bits || o->list_units)
+        return gx_fail(err, GX_EUSAGE, "a unit is of the weights of vectors, and of all lists together");
+    o->unit = unit;
+    return GX_OK;
+}
+
 static gx_status check_fields(const gx_builder_options *o, gx_error *err)
 {
     if (o->n_fields > GX_MAX_INDEX_FIELDS || (o->n_fields && !o->fields))
@@ -156,7 +172,7 @@ gx_status gx_builder_open_like(gx_builder **out, const gx_builder_options *opt, 
     if (o.vector_bits && (o.vector_bits < GX_MIN_IMPACT_BITS || o.vector_bits > GX_MAX_IMPACT_BITS))
         return gx_fail(err, GX_EUSAGE, "weights of %u bits; it must be %u to %u", o.vector_bits, GX_MIN_IMPACT_BITS,
                        GX_MAX_IMPACT_BITS);
-    if ((st = check_fields(&o, err)) != GX_OK)
+    if ((st = check_unit(&o, err)) != GX_OK || (st = check_fields(&o, err)) != GX_OK)
         return st;
     if (o.positions && o.vector_bits)
         return gx_fail(err, GX_EUSAGE, "documents that are vectors have no positions");
@@ -169,7 +185,7 @@ gx_status gx_builder_open_like(gx_builder **out, const gx_builder_options *opt, 
     b->dir = gx_directory_of(o.path);
     b->source = o.source ? strdup(o.source) : NULL;
     st = !b->path || !b->dir || (o.source && !b->source) || !copy_fields(b) ? gx_doc_indexer_no_memory(err)
-                                                         : open_parts(b, analyzer, place, err);
+                                                                            : open_parts(b, analyzer, place, err);
     if (st != GX_OK) {
         gx_builder_abort(b);
         return st;
@@ -255,7 +271,9 @@ static char *make_meta(const gx_builder *b)
     if (root && b->check)
         json_object_set_new(root, "impacts",
                             json_pack("{s:s, s:i, s:s}", "of", "vectors", "bits", (int)b->opt.vector_bits, "scale",
-                                      b->opt.list_units ? "list" : "collection"));
+                                      b->opt.list_units ? "list"
+                                      : b->opt.unit > 0 ? "given"
+                                                        : "collection"));
     json_t *fields = root && b->opt.n_fields ? json_array() : NULL;
     for (uint32_t f = 0; fields && f < b->opt.n_fields; ++f)
         json_array_append_new(fields, b->opt.fixed_weights ? json_pack("{s:s, s:i}", "name", b->fields[f].name,
@@ -293,7 +311,7 @@ gx_status gx_builder_finish(gx_builder *b, gx_error *err)
         st = gx_builder_write_spooled(b, err);
     end_stage(b, GX_STAGE_DOCUMENTS);
     if (b->check) {
-        b->unit = gx_impact_unit(b->range, b->opt.vector_bits);
+        b->unit = b->opt.unit > 0 ? b->opt.unit : gx_impact_unit(b->range, b->opt.vector_bits);
         gx_writer_set_unit(b->writer, b->unit);
     }
     const gx_list_sink sink = gx_builder_list_sink(b);

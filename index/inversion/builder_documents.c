@@ -8,6 +8,18 @@
 #include "engine/sized.h"
 #include "engine/status.h"
 
+/* The weights of a vector that is good otherwise are not too large for a unit that is given. */
+static gx_status check_weights(const gx_builder *b, const gx_document *doc, gx_error *err)
+{
+    char shown[64];
+    for (uint32_t i = 0; b->opt.unit > 0 && i < doc->n_vector; ++i)
+        if (doc->vector[i].weight / b->opt.unit > GX_MAX_IMPACT)
+            return gx_fail(err, GX_EINPUT, "the weight of '%s' is %g; the most of the unit %g is %g",
+                           gx_show_term(doc->vector[i].term, doc->vector[i].len, shown), doc->vector[i].weight,
+                           b->opt.unit, GX_MAX_IMPACT * b->opt.unit);
+    return GX_OK;
+}
+
 gx_status gx_builder_check_by(const gx_builder *b, gx_vector_check *check, const gx_document *doc, gx_error *err)
 {
     const size_t title_len = b->opt.store_titles ? doc->title_len : 0;
@@ -42,7 +54,9 @@ gx_status gx_builder_check_by(const gx_builder *b, gx_vector_check *check, const
     if (doc->vector && doc->n_vector && !b->check)
         return gx_fail(err, GX_EUSAGE, "the document has a vector, and the index is of texts");
     if (check) {
-        const gx_status st = gx_vector_check_run(check, doc->vector, doc->n_vector, err);
+        gx_status st = gx_vector_check_run(check, doc->vector, doc->n_vector, err);
+        if (st == GX_OK)
+            st = check_weights(b, doc, err);
         if (st != GX_OK)
             return st;
     }

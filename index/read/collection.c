@@ -10,6 +10,7 @@
 #include "engine/lower_bound.h"
 #include "engine/memory/prefetch.h"
 #include "engine/status.h"
+#include "engine/text/json_text.h"
 #include "index/analysis/analyzer.h"
 #include "index/attributes/attributes.h"
 #include "index/fields/fields.h"
@@ -78,6 +79,17 @@ static gx_status same_analysis(const gx_index *a, const gx_index *b, gx_error *e
             "%s makes terms of text in another way than %s: another analyzer, stemmer, stop words, fold or n-grams",
             b->path, a->path);
     return GX_OK;
+}
+
+uint32_t gx_index_impact_bits(const gx_index *ix)
+{
+    json_t *meta = ix->impacts && ix->meta_len ? gx_json_load(ix->meta, ix->meta_len, 0, NULL) : NULL;
+    const json_t *impacts = json_object_get(meta, "impacts");
+    const char *of = json_string_value(json_object_get(impacts, "of"));
+    const json_int_t bits = json_integer_value(json_object_get(impacts, "bits"));
+    const bool good = of && strcmp(of, "vectors") == 0 && bits >= 4 && bits <= 16;
+    json_decref(meta);
+    return good ? (uint32_t)bits : 0;
 }
 
 gx_status gx_parts_agree(const gx_index *a, const gx_index *b, gx_error *err)

@@ -40,6 +40,9 @@ gx_status gx_collection_of_joined(gx_index **out, const gx_index *like, gx_part 
  * which META tells. That none has one so far tells nothing. */
 bool gx_index_stores_titles(const gx_index *ix);
 
+/* Of an index of vectors' impacts the bits of its weights, which META tells; 0: it is none. */
+uint32_t gx_index_impact_bits(const gx_index *ix);
+
 /* GX_EUSAGE where two live documents of the parts have one id, naming both files. GX_ENOMEM. */
 gx_status gx_parts_check_ids(const gx_part *parts, uint32_t n, gx_error *err);
 

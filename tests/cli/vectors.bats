@@ -628,22 +628,78 @@ EOF
     complains 'vectors and csr are not guessed); say it with -f'
 }
 
-@test "a collection of weights takes no documents, and says why" {
+@test "a collection of vectors takes vectors of its unit, and says why it takes no others" {
     printf '{"id":"a","vector":{"t1":1,"t2":0.5}}\n' >v.jsonl
-    "$GPUIDX" build -q -f vectors v.jsonl -o v.gx
+    printf '{"id":"b","vector":{"t1":3.25}}\n' >b.jsonl
+    "$GPUIDX" build -q -f vectors v.jsonl -o v.gx --unit=0.25
     "$GPUIDX" collect -q v.gx -o c
-    for command in add update; do
-        for file in v.jsonl "$DATA/tiny.jsonl"; do
-            ask $command c $file
-            exits 2
-            complains 'c holds impacts'
-            complains 'gpuidx build -f vectors'
-            [[ $stderr != *--format* ]]
-        done
-    done
+    ask add c b.jsonl
+    exits 0
+    ask query -q --engine=cpu c '{"t1":1}' -f csv
+    says '1,1,b,3.25,'
+    says '1,2,a,1,'
+    ask update -q c -f vectors v.jsonl
+    exits 0
+    ask info c
+    says 'unit         0.25'
+    "$GPUIDX" build -q -f vectors b.jsonl -o same.gx --unit=c
+    ask info same.gx
+    says 'unit         0.25'
+    ask add c -f jsonl "$DATA/tiny.jsonl"
+    exits 2
+    complains 'c holds impacts, of vectors'
+    ask add c "$DATA/tiny.jsonl"
+    exits 3
+    printf '{"id":"z","vector":{"t1":1e6}}\n' >big.jsonl
+    ask update c big.jsonl
+    exits 3
+    complains "the weight of 't1' is 1e+06; the most of the unit 0.25 is 16383.8"
     "$GPUIDX" build -q "$DATA/tiny.jsonl" -o t.gx
     "$GPUIDX" collect -q t.gx -o texts
     ask add texts -f jsonl v.jsonl
     exits 3
     complains 'gpuidx build --format=vectors reads it'
+    ask add texts -f vectors v.jsonl
+    exits 2
+    complains 'texts holds texts'
+    "$GPUIDX" recode -q t.gx -o dph.gx --impacts=dph
+    "$GPUIDX" collect -q dph.gx -o models
+    ask add models v.jsonl
+    exits 2
+    complains 'impacts that are not of vectors'
+    printf '{"id":"w","vector":{"a":3}}\n' >w.jsonl
+    "$GPUIDX" build -q -f vectors w.jsonl -o w.gx
+    "$GPUIDX" collect -q w.gx -o whole
+    ask add whole b.jsonl
+    exits 3
+    complains 'all weights of whole are whole numbers'
+}
+
+@test "a unit is a number, or an index that has one" {
+    printf '{"id":"a","vector":{"t1":1,"t2":0.5}}\n' >v.jsonl
+    "$GPUIDX" build -q "$DATA/tiny.jsonl" -o t.gx
+    "$GPUIDX" build -q -f vectors v.jsonl -o l.gx --scale=list
+    for bad in "0|finite number" "-1|finite number" "nan|finite number" "inf|finite number" "1e-50|finite number" \
+        "x|no number, and no index" "|no number, and no index" "t.gx|no index of vectors" "l.gx|a unit of its own"; do
+        ask build -q -f vectors v.jsonl -o y.gx --unit="${bad%|*}"
+        [ "$status" -ne 0 ]
+        complains "${bad#*|}"
+        [ ! -e y.gx ]
+    done
+    ask build -q -f vectors v.jsonl -o y.gx --unit=1 --scale=list
+    exits 2
+    ask build -q "$DATA/tiny.jsonl" -o y.gx --unit=1
+    exits 2
+    complains 'is of vectors'
+    ask add --create -f vectors new v.jsonl
+    exits 2
+    complains 'give --unit'
+    ask add -q --create -f vectors --unit=0.5 new v.jsonl
+    exits 0
+    printf '{"id":"b","vector":{"t1":3.25}}\n' >b.jsonl
+    ask add -q --create -f vectors --unit=0.25 new b.jsonl
+    exits 2
+    complains 'have the unit 0.5'
+    ask add -q --create -f vectors --unit=new new b.jsonl
+    exits 0
 }

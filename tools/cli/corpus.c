@@ -1,7 +1,9 @@
 #include "tools/cli/corpus.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/cli/cli.h"
@@ -62,4 +64,34 @@ void corpus_print_notes(const gx_source *s)
         printf(",\"line\":%" PRIu64 "}", note.line);
     }
     putchar(']');
+}
+
+int cli_read_unit(const cli_args *a, double *unit)
+{
+    const char *text = cli_text(a, "unit");
+    const gx_index_options light = {sizeof light, GX_CHECK_STRUCTURE, GX_LOAD_MAP};
+    gx_index_stats stats = {.size = sizeof stats};
+    gx_index *ix;
+    gx_error err = {0};
+    char *end = NULL;
+    *unit = 0;
+    if (!text)
+        return 0;
+    const double x = strtod(text, &end);
+    if (end != text && !*end) {
+        if (!(x >= FLT_MIN && x <= FLT_MAX))
+            return cli_usage(a, "--unit=%s: a finite number above 0 is expected, or an index of vectors", text);
+        *unit = x;
+        return 0;
+    }
+    if (!*text || gx_index_open(&ix, text, &light, &err))
+        return cli_fail(*text ? err.status : GX_EUSAGE, "--unit=%s: it is no number, and no index%s%s", text,
+                        *text ? ": " : "", err.text);
+    const gx_status st = gx_index_get_stats(ix, &stats);
+    gx_index_close(ix);
+    if (st != GX_OK || !stats.impacts || !(stats.impact_unit > 0))
+        return cli_usage(a, "--unit=%s: %s", text,
+                         stats.impacts ? "each of its terms has a unit of its own" : "it is no index of vectors");
+    *unit = stats.impact_unit;
+    return 0;
 }

@@ -215,6 +215,8 @@ static int open_all(build *b)
     out.tf_codec = cli_text(a, "tf-codec");
     out.vector_bits = in.format == GX_SOURCE_VECTORS || in.format == GX_SOURCE_CSR ? (uint32_t)cli_count(a, "bits") : 0;
     out.list_units = cli_choice(a, "scale") == 1;
+    if ((code = cli_read_unit(a, &out.unit)))
+        return code;
     out.analyzer = out.vector_bits && !cli_given(a, "analyzer") ? NULL : cli_text(a, "analyzer");
     out.stemmer = cli_text(a, "stemmer");
     out.stopwords = cli_text(a, "stopwords");
@@ -314,9 +316,13 @@ static int run(const cli_args *a)
         return cli_usage(a, "no output: say where the index goes with -o FILE");
     if (strcmp(path, "-") == 0)
         return cli_usage(a, "-o -: an index cannot go to stdout, it is a file that is mapped");
-    if ((cli_given(a, "bits") || cli_given(a, "scale")) && !is_of_vectors(a))
+    if ((cli_given(a, "bits") || cli_given(a, "scale") || cli_given(a, "unit")) && !is_of_vectors(a))
         return cli_usage(a, "--%s is of vectors: give --format=vectors or csr",
-                         cli_given(a, "bits") ? "bits" : "scale");
+                         cli_given(a, "bits")    ? "bits"
+                         : cli_given(a, "scale") ? "scale"
+                                                 : "unit");
+    if (cli_given(a, "unit") && cli_choice(a, "scale") == 1)
+        return cli_usage(a, "--unit is of all terms: leave out --scale=list");
     if (find_itself(a, path))
         return cli_usage(a, "-o %s: it is the corpus %s, which the index would replace; give another name", path,
                          find_itself(a, path));
@@ -371,6 +377,7 @@ static const cli_flag flags[] = {
     {"scale", 0, CLI_CHOICE, "collection|list", "collection",
      "of vectors: what the greatest whole number stands for. `collection`: the greatest weight of all; `list`: for "
      "each term its own greatest weight, which is finer where terms weigh differently"},
+    CLI_UNIT_FLAG("of vectors: ", "otherwise the greatest weight decides"),
     {"id", 0, CLI_CHOICE, "path|name|stem", "path",
      "of `-f files`: a document's id is its file's path below the directory or in the archive (`html/a.html`), its "
      "name (`a.html`), or this without the ending (`a`)"},

@@ -103,17 +103,24 @@ static uint32_t readers_of(const cli_args *a)
     return threads_of(a) / 8;
 }
 
-/* A collection of impacts takes no documents, and says so before the corpus is read as text. */
-static int refuse_impacts(const adding *x)
+/* The format of the corpus: a collection of impacts takes vectors, and others none. */
+static int read_format(const adding *x, gx_source_options *in)
 {
+    const cli_args *a = x->args;
+    const bool given = cli_given(a, "format");
     gx_index_stats stats = {.size = sizeof stats};
-    gx_index_get_stats(gx_collection_index(x->c), &stats);
-    return !stats.impacts
-               ? 0
-               : cli_fail(GX_EUSAGE,
-                          "%s holds impacts, as of learned weights: documents cannot be added to it; build a new "
-                          "index of all vectors (gpuidx build -f vectors)",
-                          x->args->argv[0]);
+    gx_index_get_quick_stats(gx_collection_index(x->c), &stats);
+    if (given)
+        gx_source_format_find(cli_text(a, "format"), &in->format);
+    else if (stats.impacts)
+        in->format = GX_SOURCE_VECTORS;
+    const bool vectors = in->format == GX_SOURCE_VECTORS || in->format == GX_SOURCE_CSR;
+    if (given && vectors && !stats.impacts)
+        return cli_usage(a, "--format=%s: %s holds texts", cli_text(a, "format"), a->argv[0]);
+    if (given && !vectors && stats.impacts)
+        return cli_usage(a, "--format=%s: %s holds impacts, of vectors: --format=vectors or csr has them",
+                         cli_text(a, "format"), a->argv[0]);
+    return 0;
 }
 
 /* The collection's attributes, which the source reads. */
@@ -154,9 +161,9 @@ static int open_source(adding *x)
                             .latin1 = cli_choice(a, "encoding") == 1,
                             .file_id = (gx_file_id)cli_choice(a, "id"),
                             .cancel = is_stopped};
-    if (cli_given(a, "format"))
-        gx_source_format_find(cli_text(a, "format"), &in.format);
-    const int code = read_attributes(x, &in);
+    int code = read_format(x, &in);
+    if (code == 0)
+        code = read_attributes(x, &in);
     if (code)
         return code;
     if (gx_source_open(&x->source, (const char *const *)a->argv + 1, (size_t)a->argc - 1, &in, &err))
@@ -229,8 +236,8 @@ static int add_documents(adding *x)
 
 /* ---- add --create ---- */
 
-static const char *const build_flags[] = {"analyzer", "stemmer", "stopwords", "fold",  "ngrams",  "attr",
-                                          "field",    "store",   "positions", "codec", "tf-codec"};
+static const char *const build_flags[] = {"analyzer", "stemmer",   "stopwords", "fold",     "ngrams", "attr", "field",
+                                          "store",    "positions", "codec",     "tf-codec", "bits",   "unit"};
 
 /* A flag that says how a collection is made; NULL: none is given. */
 static const char *given_build_flag(const cli_args *a)
@@ -239,6 +246,22 @@ static const char *given_build_flag(const cli_args *a)
         if (cli_given(a, build_flags[i]))
             return build_flags[i];
     return NULL;
+}
+
+/* What --create is told of vectors. */
+static int vectors_of(const cli_args *a, gx_builder_options *o)
+{
+    const char *format = cli_given(a, "format") ? cli_text(a, "format") : "";
+    const bool vectors = strcmp(format, "vectors") == 0 || strcmp(format, "csr") == 0;
+    if (!vectors && (cli_given(a, "bits") || cli_given(a, "unit")))
+        return cli_usage(a, "--%s is of vectors: give --format=vectors or csr", cli_given(a, "bits") ? "bits" : "unit");
+    if (!vectors)
+        return 0;
+    if (!cli_given(a, "unit"))
+        return cli_usage(a, "--create of vectors: give --unit, by which all weights become whole numbers");
+    o->vector_bits = (uint32_t)cli_count(a, "bits");
+    o->analyzer = cli_given(a, "analyzer") ? o->analyzer : NULL;
+    return cli_read_unit(a, &o->unit);
 }
 
 /* Make the collection if it is not there. One that is there must take documents as the flags say, if any is given. */
@@ -265,6 +288,8 @@ static int create(const cli_args *a)
     o.store_titles = cli_choice(a, "store") >= 1;
     o.store_text = cli_choice(a, "store") == 2;
     o.positions = cli_switch(a, "positions");
+    if (code == 0)
+        code = vectors_of(a, &o);
     o.attributes = attributes.attributes;
     o.n_attributes = attributes.n;
     o.bitmaps = attributes.bitmaps;
@@ -293,8 +318,6 @@ static int run_adding(const cli_args *a, bool update)
     if (x.commit_every)
         keep_memory();
     int code = open_collection(&x.c, a, threads_of(a) - readers_of(a), cli_count(a, "memory"));
-    if (code == 0)
-        code = refuse_impacts(&x);
     if (code == 0)
         code = open_source(&x);
     if (code == 0) {
@@ -333,11 +356,14 @@ static int run_update(const cli_args *a)
     {"wait", 0, CLI_NUMBER, "SECONDS", "0", \
      "how long to wait while another process changes the collection; `--wait` alone: until that one is done. Without " \
      "it the command fails then", .max = 1e9, .bare = "1e9"}
+#define CORPUS_FORMATS "jsonl|tsv|csv|trectext|trecweb|smart|warc|plain|files|vectors|csr"
 #define CORPUS_FLAGS \
-    {"format", 'f', CLI_CHOICE, "jsonl|tsv|csv|trectext|trecweb|smart|warc|plain|files", NULL, \
-     "the format of the corpus, see `gpuidx help build`; without it, the format is guessed"}, \
+    {"format", 'f', CLI_CHOICE, CORPUS_FORMATS, NULL, \
+     "the format of the corpus, see `gpuidx help build`; without it, the format is guessed, or is `vectors` where " \
+     "the collection is of vectors"}, \
     {"columns", 0, CLI_TEXT, "LIST", NULL, "what each column of TSV or CSV holds, such as `id,-,-,title,text`"}, \
-    {"members", 0, CLI_TEXT, "LIST", NULL, "which members of JSONL hold id, title and text, such as `id=docno`"}, \
+    {"members", 0, CLI_TEXT, "LIST", NULL, \
+     "which members of JSONL hold id, title and text, such as `id=docno`, or `vector=weights`"}, \
     {"id", 0, CLI_CHOICE, "path|name|stem", "path", "of `-f files`: what of a file's path is the id"}, \
     {"encoding", 0, CLI_CHOICE, "utf-8|latin1", "utf-8", "how the corpus writes its characters"}, \
     {"max-record", 0, CLI_BYTES, "SIZE", "64M", "a line or document of more bytes than this is bad", .min = 1, \
@@ -377,6 +403,9 @@ static const cli_flag add_flags[] = {
     {"ngrams", 0, CLI_TEXT, "LENGTHS", NULL,
      "with `--create`, divide words into n-grams of characters, see `gpuidx help build`"},
     CLI_CODEC_FLAGS,
+    {"bits", 0, CLI_COUNT, "N", "8", "with `--create -f vectors`, the bits of most weights, 4 to 16", .min = 4,
+     .max = 16},
+    CLI_UNIT_FLAG("with `--create -f vectors`: ", "it must be given"),
     {NULL},
 };
 
@@ -387,7 +416,12 @@ static const cli_section adding_sections[] = {
      "last commit. One process changes a collection at a time; another one is told so.\n"
      "\n"
      "Documents are analysed as the collection's others are, with its attributes, and stored as they are: titles, "
-     "texts. Scores afterwards are those of an index that is built of the documents that are there."},
+     "texts. Scores afterwards are those of an index that is built of the documents that are there.\n"
+     "\n"
+     "A collection of vectors (learned sparse weights, `gpuidx build -f vectors`) takes vectors. Their weights become "
+     "multiples of the collection's unit, which stays: greater weights than the first ones take more bits, up to "
+     "65,535 units. Scores are those of `gpuidx build --unit` of all vectors. Of a collection whose weights are all "
+     "whole numbers, with the unit 1, fractions are bad input; `gpuidx build --unit` gives another one."},
     {NULL},
 };
 

@@ -445,6 +445,21 @@ def batches(documents: Any, names: Sequence[str], vectors: Any, vocabulary: Any)
                     names, _Weights())
 
 
+def _unit(given: Union[float, Index, str, "os.PathLike[str]"]) -> float:
+    """A unit of impacts, as it is given or as an index has it."""
+    if isinstance(given, (str, os.PathLike)):
+        with Index(given) as index:
+            return _unit(index)
+    if isinstance(given, Index):
+        if not given.info.impacts or not given.info.impact_unit > 0:
+            raise UsageError("unit: %s has no unit of impacts that holds for all terms" % given.path)
+        return given.info.impact_unit
+    number = float(given)
+    if not 0 < number < float("inf"):
+        raise UsageError("unit is a finite number above 0, not %r" % given)
+    return number
+
+
 def _field_text(value: Any, name: str, number: int) -> str:
     """The text of a field, which may be missing, a str or several."""
     if isinstance(value, (list, tuple)):
@@ -463,7 +478,8 @@ def _with_fields(documents: Any, names: Sequence[str]) -> Iterator[Mapping[str, 
 
 
 def build(path: Union[str, "os.PathLike[str]"], documents: Any = None, *, vectors: Any = None, vocabulary: Any = None,
-          bits: Optional[int] = None, scale: Optional[str] = None, analyzer: Optional[str] = None,
+          bits: Optional[int] = None, scale: Optional[str] = None,
+          unit: Union[float, Index, str, "os.PathLike[str]", None] = None, analyzer: Optional[str] = None,
           stemmer: Optional[str] = None, stopwords: Optional[str] = None, fold: Optional[str] = None,
           ngrams: Optional[str] = None, codec: Optional[str] = None, store_titles: bool = True,
           store_text: bool = False, positions: bool = False, duplicates: str = "fail",
@@ -485,6 +501,9 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any = None, *, vector
                   to a multiple of IndexInfo.impact_unit, unless all are whole numbers below 2^bits
     scale         of vectors: the greatest whole number stands for the greatest weight of the "collection" (None), or
                   of each term's "list"
+    unit          of vectors: the weight that a whole number of 1 stands for, a number, or an index (or its path) that
+                  has the same; None: the greatest weight decides. Indexes of one unit can be the files of a
+                  collection, and weights of up to 65,535 units can be added to it
     analyzer      "english" (default: lower case, stop words, Porter's stemmer), "simple", "whitespace" (default with
                   vectors, for text queries), "multilingual", "code", or a language: `gpuidx help build`
     stemmer       "none", "porter", or one of Snowball's; None: the analyzer's
@@ -515,8 +534,8 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any = None, *, vector
     opt, err, out = options("gx_builder_options"), new_error(), ffi.new("gx_builder **")
     if duplicates not in _DUPLICATES:
         raise UsageError("duplicates is one of %s, not %r" % (", ".join(map(repr, _DUPLICATES)), duplicates))
-    if vectors is None and (bits is not None or scale is not None or vocabulary is not None):
-        raise UsageError("bits, scale and vocabulary are of vectors")
+    if vectors is None and (bits is not None or scale is not None or unit is not None or vocabulary is not None):
+        raise UsageError("bits, scale, unit and vocabulary are of vectors")
     if vectors is None and documents is None:
         raise TypeError("documents are an iterable, not None, unless there are vectors")
     if vectors is not None:
@@ -525,6 +544,7 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any = None, *, vector
         if scale not in _SCALES and scale is not None:
             raise UsageError("scale is one of %s, not %r" % (", ".join(map(repr, _SCALES)), scale))
         opt.vector_bits, opt.list_units = bits or 8, _SCALES[scale or "collection"]
+        opt.unit = 0 if unit is None else _unit(unit)
     given = {"path": path_bytes(path), "docid_codec": codec, "analyzer": analyzer, "stemmer": stemmer,
              "stopwords": stopwords, "fold": fold, "ngrams": ngrams, "source": source}
     for name, value in given.items():

@@ -5,7 +5,7 @@ import math
 import os
 import tempfile
 import threading
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from . import _build
 from ._index import _CHECKS, Index, _choose
@@ -63,7 +63,8 @@ class Collection:
                *, memory: int = 0, threads: int = 1, **build_arguments: Any) -> "Collection":
         """Make a collection of index files (paths, or each an Index), and open it. The files get a second name in the
         folder. Of one collection's path it makes a copy of the last commit, also while others change that one. Without
-        files it is empty, and build_arguments (analyzer, store_text, attributes, ...) say how it will index documents.
+        files it is empty, and build_arguments (analyzer, store_text, attributes, ...) say how it will index documents;
+        vectors="vector" and a unit are of one of vectors.
         ExistsError where the folder exists; UsageError: the files differ in their analyzer, say."""
         files = [i.path if isinstance(i, Index) else i for i in indexes]
         if files and build_arguments:
@@ -143,9 +144,10 @@ class Collection:
 
     def add(self, documents: Any) -> int:
         """Add one document, a dict, or many, in any of the forms that gpuidx.build takes, behind all others; returns
-        their number. Values of attributes are under their names. InputError: a live document has that id; InputError,
-        TypeError or ValueError: a document is malformed. Then, and where the iterator raises, the documents before are
-        added, the others are not, and the collection stays open."""
+        their number. Values of attributes are under their names. In a collection of vectors each has {term: weight}
+        under "vector", and the weights become multiples of IndexInfo.impact_unit. InputError: a live document has that
+        id; InputError, TypeError or ValueError: a document is malformed. Then, and where the iterator raises, the
+        documents before are added, the others are not, and the collection stays open."""
         return self._change(documents, lambda document, err: lib.gx_collection_add(self._collection, document, err))
 
     def update(self, documents: Any) -> int:
@@ -174,13 +176,13 @@ class Collection:
 
         with self._lock:
             self._open()
-            names = self._attributes()
-            made = _build.batches(recorded(_build.listed(documents)), names, None, None)
+            names, key = self._attributes(), self._vector_key()
+            made = _build.batches(recorded(_build.listed(documents)), names, key, None)
             while True:
                 try:
                     batch = next(made, None)
                 except BaseException:  # of the iterator, or of a document of the batch that was begun
-                    self._change_before(recent, names, change)
+                    self._change_before(recent, names, key, change)
                     raise
                 if batch is None:
                     return n
@@ -194,15 +196,23 @@ class Collection:
             self._result(change(batch.pointer + i, err), err)
         return int(batch.n)
 
-    def _change_before(self, documents: Sequence[Any], names: Sequence[str], change: Any) -> None:
+    def _change_before(self, documents: Sequence[Any], names: Sequence[str], key: Optional[str],
+                       change: Any) -> None:
         """The documents before the first that cannot be taken, if there is one, one by one."""
         for document in documents:
             try:
-                batches = list(_build.batches([document], names, None, None))
+                batches = list(_build.batches([document], names, key, None))
             except Exception:
                 return
             for batch in batches:
                 self._change_batch(batch, change)
+
+    def _vector_key(self) -> Optional[str]:
+        """Where the documents of a collection of vectors have theirs."""
+        stats = ffi.new("gx_index_stats *")
+        stats.size = ffi.sizeof("gx_index_stats")
+        _check(lib.gx_index_get_stats(lib.gx_collection_index(self._collection), stats), new_error())
+        return "vector" if stats.impacts else None
 
     def _attributes(self) -> Sequence[str]:
         index, info = lib.gx_collection_index(self._collection), ffi.new("gx_attribute_info *")

@@ -247,7 +247,7 @@ def test_bad_folders_and_files_are_named(tmp_path):
             call()
     assert sorted(os.listdir(tmp_path)) == ["a.gx", "b.gx", "c.gx", "v.gx"]
     with create(tmp_path / "vs", [tmp_path / "v.gx"]) as c:
-        with pytest.raises(gpuidx.Error, match="impacts"):
+        with pytest.raises(TypeError, match="vectors"):
             c.add([("n", "w1")])
 
 
@@ -578,3 +578,34 @@ def test_reopen_sees_that_a_backup_was_put_back(tmp_path, change):
     want = sorted(h.docno for h in gpuidx.open(path).search("fish"))
     assert "lost" not in want
     assert sorted(h.docno for h in reader.reopen().search("fish")) == want
+
+
+def test_vectors_are_added_to_a_collection_of_one_unit(tmp_path):
+    vectors = {"d%d" % i: {"t%d" % (j % 7): 0.13 * (i + j + 1) for j in range(i % 4 + 1)} for i in range(20)}
+    docs = [{"id": name, "vector": v} for name, v in vectors.items()]
+    with gpuidx.build(tmp_path / "x.gx", docs[:9], vectors="vector", unit=0.05) as first:
+        assert first.info.impact_unit == pytest.approx(0.05)
+        gpuidx.Collection.create(tmp_path / "c", [first]).close()
+    with gpuidx.Collection(tmp_path / "c") as c:
+        assert c.add(docs[9:]) == 11
+        assert c.update({"id": "d3", "vector": {"t1": 70}}) == 1
+        with pytest.raises(gpuidx.InputError, match="the most of the unit"):
+            c.add({"id": "big", "vector": {"t1": 1e6}})
+        with pytest.raises((gpuidx.Error, TypeError, ValueError)):
+            c.add({"id": "text", "text": "no vector"})
+    vectors.pop("d3")
+    vectors["d3"] = {"t1": 70}
+    with gpuidx.Collection.create(tmp_path / "empty", vectors="vector", unit=tmp_path / "c") as e:
+        e.add({"id": name, "vector": v} for name, v in vectors.items())
+    with gpuidx.open(tmp_path / "c") as c, gpuidx.open(tmp_path / "empty") as e, \
+            gpuidx.build(tmp_path / "whole.gx", None, vectors=vectors, unit=c) as whole:
+        for query in ({"t1": 1}, {"t0": 2, "t5": 0.5}, {"t2": 1, "t3": 1, "t4": 3}):
+            want = [(h.docno, h.score) for h in whole.search(query, 30)]
+            assert len(want) > 2
+            assert [(h.docno, h.score) for h in c.search(query, 30)] == want
+            assert [(h.docno, h.score) for h in e.search(query, 30)] == want
+    for bad in (0, -1, float("nan"), float("inf"), "missing.gx"):
+        with pytest.raises((gpuidx.Error, FileNotFoundError)):
+            gpuidx.build(tmp_path / "y.gx", None, vectors=vectors, unit=bad)
+    with pytest.raises(gpuidx.UsageError, match="of vectors"):
+        gpuidx.build(tmp_path / "y.gx", [("1", "text")], unit=1)
