@@ -185,9 +185,10 @@ static inline __attribute__((always_inline)) bool skip_ones(const gx_block_posit
     return true;
 }
 
-/* Add the high parts of n values, whose ones come from `bit` on, to values. */
+/* Add the high parts of n values, whose ones come from `bit` on, to values. *behind: where those of the next one begin.
+ */
 static inline __attribute__((always_inline)) bool add_high(const gx_block_positions *block, uint64_t bit, uint32_t b,
-                                                           uint64_t n, uint32_t *values)
+                                                           uint64_t n, uint32_t *values, uint64_t *behind)
 {
     const uint64_t end = (uint64_t)block->n_words * 32;
     uint64_t at = bit & ~(uint64_t)63, before = bit;
@@ -201,11 +202,12 @@ static inline __attribute__((always_inline)) bool add_high(const gx_block_positi
             before = one + 1;
         }
     }
+    *behind = before;
     return true;
 }
 
 static inline __attribute__((always_inline)) bool decode(gx_block_positions block, uint64_t all, uint64_t first,
-                                                         uint64_t n, uint32_t *values)
+                                                         uint64_t n, uint32_t *values, gx_position_place *place)
 {
     const uint64_t bits = (uint64_t)block.n_words * 32;
     if (n == 0)
@@ -213,31 +215,40 @@ static inline __attribute__((always_inline)) bool decode(gx_block_positions bloc
     const uint32_t b = bits ? block.words[0] & MAX_B : 0, mask = ((uint32_t)1 << b) - 1;
     if (all > bits / (b + 1) || HEAD_BITS + all * (b + 1) > bits)
         return false;
-    uint64_t bit = HEAD_BITS + all * b;
-    if ((first && !skip_ones(&block, &bit, first)) || bit >= bits)
+    uint64_t bit = place->n ? place->bit : HEAD_BITS + all * b;
+    if ((first > place->n && !skip_ones(&block, &bit, first - place->n)) || bit >= bits)
         return false;
+    place->n = first + n;
     uint64_t low = HEAD_BITS + first * b;
     for (uint64_t i = 0; i < n; ++i, low += b)
         values[i] = (uint32_t)word_at(block.words, low) & mask;
-    return add_high(&block, bit, b, n, values);
+    return add_high(&block, bit, b, n, values, &place->bit);
 }
 
 #ifdef __x86_64__
 /* Counts and searches of bits are instructions of most processors, not of all. */
 __attribute__((target("popcnt,bmi,bmi2"))) static bool decode_bmi(gx_block_positions block, uint64_t all,
-                                                                  uint64_t first, uint64_t n, uint32_t *values)
+                                                                  uint64_t first, uint64_t n, uint32_t *values,
+                                                                  gx_position_place *place)
 {
-    return decode(block, all, first, n, values);
+    return decode(block, all, first, n, values, place);
 }
 #endif
 
-bool gx_positions_decode(gx_block_positions block, uint64_t all, uint64_t first, uint64_t n, uint32_t *values)
+bool gx_positions_decode_on(gx_block_positions block, uint64_t all, uint64_t first, uint64_t n, uint32_t *values,
+                            gx_position_place *place)
 {
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt"))
-        return decode_bmi(block, all, first, n, values);
+    if (__builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt"))
+        return decode_bmi(block, all, first, n, values, place);
 #endif
-    return decode(block, all, first, n, values);
+    return decode(block, all, first, n, values, place);
+}
+
+bool gx_positions_decode(gx_block_positions block, uint64_t all, uint64_t first, uint64_t n, uint32_t *values)
+{
+    gx_position_place begin = {0, 0};
+    return gx_positions_decode_on(block, all, first, n, values, &begin);
 }
 
 bool gx_positions_valid(gx_block_positions block, uint64_t all, const uint32_t *values)

@@ -33,6 +33,15 @@ uint64_t gx_positions_encode(const uint32_t *values, uint64_t n, uint32_t *words
  * what is in values means nothing; nothing outside the block and the slack behind it is read. */
 bool gx_positions_decode(gx_block_positions b, uint64_t all, uint64_t first, uint64_t n, uint32_t *values);
 
+/* A place in a block: its first `n` values are behind, and the high part of the next one begins at `bit`. */
+typedef struct gx_position_place {
+    uint64_t n, bit; /* n 0: the block's begin, whatever `bit` is */
+} gx_position_place;
+
+/* The same from *place on, which must not be behind `first`, and which moves behind the last one. */
+bool gx_positions_decode_on(gx_block_positions b, uint64_t all, uint64_t first, uint64_t n, uint32_t *values,
+                            gx_position_place *place);
+
 /* Whether the encoder has made the block of these values, [all], as gx_positions_decode gives them. */
 bool gx_positions_valid(gx_block_positions b, uint64_t all, const uint32_t *values);
 

@@ -27,6 +27,22 @@ static uint32_t intersect_portable(const uint32_t *docids, uint32_t n, const uin
     return found;
 }
 
+/* Both rise. */
+static uint32_t keep_starts_portable(uint32_t *starts, uint32_t n, const uint32_t *positions, uint32_t n_positions,
+                                     uint32_t add)
+{
+    uint32_t kept = 0, j = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        while (j < n_positions && positions[j] + add < starts[i])
+            ++j;
+        if (j == n_positions)
+            break;
+        starts[kept] = starts[i];
+        kept += positions[j] + add == starts[i];
+    }
+    return kept;
+}
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
@@ -83,6 +99,39 @@ static uint64_t sum_avx512(const uint32_t *values, uint32_t n)
         rest += values[i];
     return rest + (uint64_t)_mm512_reduce_add_epi64(sum);
 }
+
+#define MANY_POSITIONS 64u /* compared with each start, at most */
+
+static uint32_t keep_starts_avx512(uint32_t *starts, uint32_t n, const uint32_t *positions, uint32_t n_positions,
+                                   uint32_t add)
+{
+    uint32_t kept = 0;
+    if (n_positions > MANY_POSITIONS)
+        return keep_starts_portable(starts, n, positions, n_positions, add);
+    if (n_positions <= 16) {
+        const __mmask16 there = (__mmask16)((1u << n_positions) - 1);
+        const __m512i x = _mm512_maskz_loadu_epi32(there, positions);
+        for (uint32_t i = 0; i < n; ++i) {
+            const uint32_t s = starts[i];
+            starts[kept] = s;
+            kept += _mm512_mask_cmpeq_epi32_mask(there, x, _mm512_set1_epi32((int)(s - add))) != 0;
+        }
+        return kept;
+    }
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t s = starts[i];
+        const __m512i y = _mm512_set1_epi32((int)(s - add));
+        uint32_t found = 0;
+        for (uint32_t j = 0; j < n_positions; j += 16) {
+            const uint32_t left = n_positions - j;
+            const __mmask16 there = (__mmask16)(left < 16 ? (1u << left) - 1 : 0xffff);
+            found |= _mm512_mask_cmpeq_epi32_mask(there, _mm512_maskz_loadu_epi32(there, positions + j), y);
+        }
+        starts[kept] = s;
+        kept += found != 0;
+    }
+    return kept;
+}
 #pragma GCC pop_options
 #endif
 
@@ -105,4 +154,13 @@ gx_sum_fn *gx_sum_best(void)
         return sum_avx512;
 #endif
     return sum_portable;
+}
+
+gx_keep_starts_fn *gx_keep_starts_best(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (gx_intersect_best() == intersect_avx512)
+        return keep_starts_avx512;
+#endif
+    return keep_starts_portable;
 }

@@ -19,4 +19,9 @@ gx_intersect_fn *gx_intersect_best(void);
 typedef uint64_t gx_sum_fn(const uint32_t *values, uint32_t n);
 gx_sum_fn *gx_sum_best(void);
 
+/* Keep of starts[n] those that some positions[j] + add is. Returns how many they are. */
+typedef uint32_t gx_keep_starts_fn(uint32_t *starts, uint32_t n, const uint32_t *positions, uint32_t n_positions,
+                                   uint32_t add);
+gx_keep_starts_fn *gx_keep_starts_best(void);
+
 #endif

@@ -8,7 +8,8 @@ static inline uint32_t adjusted(const gx_word_places *w, uint32_t i, uint32_t gr
 
 /* ---- in a row ---- */
 
-uint32_t gx_phrase_starts(uint32_t *starts, const gx_word_places *w, uint32_t greatest)
+/* The starts of a word alone. */
+static uint32_t starts_of(uint32_t *starts, const gx_word_places *w, uint32_t greatest)
 {
     for (uint32_t i = 0; i < w->n; ++i)
         starts[i] = adjusted(w, i, greatest);
@@ -23,7 +24,8 @@ static uint32_t shortest(const gx_word_places *words, uint32_t n)
     return best;
 }
 
-uint32_t gx_phrase_keep_starts(uint32_t *starts, uint32_t n, const gx_word_places *w, uint32_t greatest)
+/* Of starts[n], rising, those at which another word stands too. */
+static uint32_t keep_starts(uint32_t *starts, uint32_t n, const gx_word_places *w, uint32_t greatest)
 {
     uint32_t kept = 0, j = 0;
     for (uint32_t i = 0; i < n; ++i) {
@@ -40,10 +42,10 @@ uint32_t gx_phrase_keep_starts(uint32_t *starts, uint32_t n, const gx_word_place
 static uint32_t count_in_a_row(const gx_phrase *p, const gx_word_places *words, uint32_t *starts)
 {
     const uint32_t greatest = words[p->n - 1].offset, first = shortest(words, p->n);
-    uint32_t n = gx_phrase_starts(starts, &words[first], greatest);
+    uint32_t n = starts_of(starts, &words[first], greatest);
     for (uint32_t w = 0; w < p->n && n; ++w) {
         if (w != first)
-            n = gx_phrase_keep_starts(starts, n, &words[w], greatest);
+            n = keep_starts(starts, n, &words[w], greatest);
     }
     return n;
 }

@@ -50,11 +50,6 @@ typedef struct gx_word_places {
  * twice as many as the word with the most places has. */
 uint32_t gx_phrase_tf(const gx_phrase *p, const gx_word_places *words, uint32_t *scratch);
 
-/* In steps, of words in a row: the starts of a word alone; those of starts[n], rising, at which another word stands
- * too. greatest: the greatest offset of the phrase. Both return how many starts there are. */
-uint32_t gx_phrase_starts(uint32_t *starts, const gx_word_places *w, uint32_t greatest);
-uint32_t gx_phrase_keep_starts(uint32_t *starts, uint32_t n, const gx_word_places *w, uint32_t greatest);
-
 /* Tell which places take part in a match: mark(user, w, i) is called of place i of word w, perhaps several times.
  * scratch has room for p->n values, and for one a place. */
 void gx_phrase_mark_places(const gx_phrase *p, const gx_word_places *words, uint32_t *scratch,

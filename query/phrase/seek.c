@@ -13,7 +13,9 @@
 #define N_TFS 16u          /* tfs for which limits of lengths are kept */
 #define CANCEL_EVERY 64u   /* batches between two calls of cancel */
 #define SLACK (1 + 1e-6)   /* more than the roundings of an impact */
-#define FEW_WORDS 16u      /* of a phrase whose words are taken by their tfs */
+#define FEW_WORDS 16u      /* of a phrase whose words are taken one after the other */
+#define DENSE 8u           /* a block is decoded whole where one in so many of its postings is a candidate */
+#define MAX_WHOLE 65536u   /* positions of a block that is decoded whole */
 #define FEW_OF_MASK 4u     /* a mask with so many times fewer documents than the shortest list drives the search */
 #define LOSSY_LENGTH 1.125 /* a length is at most this many times what gx_lossy_length keeps */
 
@@ -27,7 +29,12 @@ typedef struct cursor {
     uint32_t docid_block, tf_block; /* whose docids and tfs are decoded; NONE: of none */
     uint32_t sum_at;                /* the tfs before this place of tf_block .. */
     uint64_t sum, total;            /* .. are so many positions, all together `total`; 0: not yet known */
-    uint32_t position_doc;          /* whose positions are decoded; NONE: of none */
+    gx_position_place place;        /* of tf_block: where the last positions end */
+    uint32_t whole_block;           /* whose positions are all decoded; NONE: of none */
+    uint32_t *whole;                /* [max_whole] they, posting by posting */
+    size_t max_whole;
+    uint32_t begins[GX_MAX_BLOCK + 1]; /* of each posting in whole[] */
+    uint32_t position_doc;             /* whose positions are decoded; NONE: of none */
     uint32_t n_positions;
     uint32_t *positions; /* [max_positions] */
     size_t max_positions;
@@ -47,23 +54,25 @@ typedef struct seeking {
     const gx_seek *s;
     gx_error *err;
     gx_status st;
-    uint32_t n_cursors, batch;          /* the most candidates at a time */
-    cursor *cursors;                    /* [n_cursors] by rising df */
-    float *w;                           /* [n_cursors] of the lists as words; negative where they do not score */
-    uint32_t *place;                    /* of all words of all phrases, one phrase after another: their cursors */
-    uint32_t n;                         /* candidates */
-    uint32_t *doc;                      /* [batch] */
-    uint32_t *at;                       /* [n_cursors][batch] their postings */
-    uint32_t *from, *to, *scores, *tfs; /* [batch] */
-    uint8_t *keep;                      /* [batch] */
-    uint32_t *word_tfs;                 /* [the most words of a phrase] */
-    gx_word_places *places;             /* the same */
+    uint32_t n_cursors, batch;             /* the most candidates at a time */
+    cursor *cursors;                       /* [n_cursors] by rising df */
+    float *w;                              /* [n_cursors] of the lists as words; negative where they do not score */
+    uint32_t *place;                       /* of all words of all phrases, one phrase after another: their cursors */
+    uint32_t n;                            /* candidates */
+    uint32_t *doc;                         /* [batch] */
+    uint32_t *at;                          /* [n_cursors][batch] their postings */
+    uint32_t *from, *begin, *scores, *tfs; /* [batch] */
+    uint8_t *keep;                         /* [batch] */
+    uint32_t *word_tfs;                    /* [the most words of a phrase] */
+    gx_word_places *places;                /* the same */
     uint32_t *scratch;
     size_t max_scratch;
     uint32_t *own_docids; /* of a mask that drives the search */
     gx_intersect_fn *intersect;
     gx_sum_fn *sum;
+    gx_keep_starts_fn *keep_starts;
     bool titles; /* some title has positions */
+    bool exact;  /* one phrase of words in a row, which are few */
     limits limits;
 } seeking;
 
@@ -127,9 +136,9 @@ static void open_cursor(cursor *c, const gx_index *ix, uint32_t list)
     c->shift = c->list.block_len & (c->list.block_len - 1) ? 0 : (uint32_t)__builtin_ctz(c->list.block_len);
     c->first_block = ix->lists[list].first_block;
     c->block = 0;
-    c->docid_block = c->tf_block = c->position_doc = NONE;
-    c->positions = NULL;
-    c->max_positions = 0;
+    c->docid_block = c->tf_block = c->position_doc = c->whole_block = NONE;
+    c->positions = c->whole = NULL;
+    c->max_positions = c->max_whole = 0;
 }
 
 static uint32_t find_cursor(const seeking *k, uint32_t list)
@@ -140,10 +149,16 @@ static uint32_t find_cursor(const seeking *k, uint32_t list)
     return NONE;
 }
 
+static void free_positions(cursor *c)
+{
+    free(c->positions);
+    free(c->whole);
+}
+
 static void close_seeking(seeking *k)
 {
     for (uint32_t i = 0; k->cursors && i < k->n_cursors; ++i)
-        free(k->cursors[i].positions);
+        free_positions(&k->cursors[i]);
     free(k->cursors);
     free(k->w);
     free(k->doc);
@@ -164,8 +179,8 @@ static bool alloc_arrays(seeking *k, uint32_t n_places, uint32_t most_words)
         return false;
     k->at = p + n_batch;
     k->from = k->at + n_batch * k->n_cursors;
-    k->to = k->from + n_batch;
-    k->scores = k->to + n_batch;
+    k->begin = k->from + n_batch;
+    k->scores = k->begin + n_batch;
     k->tfs = k->scores + n_batch;
     k->keep = (uint8_t *)(k->tfs + n_batch);
     k->place = k->tfs + 2 * n_batch;
@@ -291,6 +306,7 @@ static void decode_tfs(cursor *c, uint32_t block)
     c->tf_block = block;
     c->sum_at = 0;
     c->sum = c->total = 0;
+    c->place.n = 0;
 }
 
 static inline uint32_t block_of(const cursor *c, uint32_t posting)
@@ -318,6 +334,8 @@ static bool decode_positions(seeking *k, cursor *c, uint32_t posting, uint32_t d
         c->sum = c->sum_at = 0;
     c->sum += k->sum(c->tfs + c->sum_at, i - c->sum_at);
     c->sum_at = i;
+    if (c->sum < c->place.n)
+        c->place.n = 0;
     if (!c->total)
         c->total = k->sum(c->tfs, gx_list_block_n(&c->list, block));
     if (c->total <= (uint64_t)b.n_words * 32) {
@@ -325,9 +343,9 @@ static bool decode_positions(seeking *k, cursor *c, uint32_t posting, uint32_t d
             fail(k, GX_ENOMEM, "no memory for the positions of a word");
             return false;
         }
-        at = gx_positions_decode(b, c->total, c->sum, tf, c->positions) ? 0 : UINT64_MAX;
+        at = gx_positions_decode_on(b, c->total, c->sum, tf, c->positions, &c->place) ? 0 : UINT64_MAX;
     }
-    const uint32_t title = k->titles ? gx_index_title_positions(k->s->ix, doc) : 0;
+    const uint32_t title = k->titles && !k->exact ? gx_index_title_positions(k->s->ix, doc) : 0;
     for (uint32_t j = 0; j < tf && at <= GX_MAX_POSITION; ++j) {
         at += c->positions[j];
         c->positions[j] = (uint32_t)at + (at >= title && title ? GX_TITLE_GAP : 0);
@@ -435,42 +453,11 @@ static void keep_filtered(seeking *k)
 
 /* ---- documents ---- */
 
-/* As match, of words in a row: the positions of the word with the fewest are starts, of which the next words leave
- * fewer; mostly the second one leaves none. */
-static bool match_in_a_row(seeking *k, const gx_phrase *p, const uint32_t *place, uint32_t i, uint32_t *tf)
-{
-    const size_t batch = (size_t)k->batch + GX_BLOCK_PAD;
-    const uint32_t greatest = p->words[p->n - 1].offset;
-    uint32_t n = 0;
-    for (uint32_t w = 0; w < p->n; ++w) /* by rising tf; the words are few */
-        k->word_tfs[w] = tf_at(&k->cursors[place[w]], k->at[place[w] * batch + i]);
-    for (uint32_t turn = 0; turn < p->n && (turn == 0 || n); ++turn) {
-        uint32_t w = 0;
-        for (uint32_t x = 1; x < p->n; ++x)
-            w = k->word_tfs[x] < k->word_tfs[w] ? x : w;
-        k->word_tfs[w] = UINT32_MAX;
-        cursor *c = &k->cursors[place[w]];
-        if (!decode_positions(k, c, k->at[place[w] * batch + i], k->doc[i]))
-            return false;
-        if (turn == 0 && !gx_reserve(&k->scratch, &k->max_scratch, c->n_positions + 1ull, sizeof *k->scratch)) {
-            fail(k, GX_ENOMEM, "no memory for the matches of a phrase");
-            return false;
-        }
-        const gx_word_places places = {c->positions, c->n_positions, p->words[w].offset, c->id};
-        n = turn == 0 ? gx_phrase_starts(k->scratch, &places, greatest)
-                      : gx_phrase_keep_starts(k->scratch, n, &places, greatest);
-    }
-    *tf = n;
-    return true;
-}
-
 /* The tf of a phrase in candidate i; places: those of the phrase's words. false: failed. */
 static bool match(seeking *k, const gx_phrase *p, const uint32_t *place, uint32_t i, uint32_t *tf)
 {
     const size_t batch = (size_t)k->batch + GX_BLOCK_PAD;
     size_t most = 0;
-    if (p->kind == GX_PHRASE_WORDS && p->slop == 0 && p->n <= FEW_WORDS)
-        return match_in_a_row(k, p, place, i, tf);
     for (uint32_t w = 0; w < p->n; ++w) {
         cursor *c = &k->cursors[place[w]];
         if (!decode_positions(k, c, k->at[place[w] * batch + i], k->doc[i]))
@@ -523,6 +510,191 @@ static bool examine(seeking *k, uint32_t i, uint32_t *score, uint32_t *tf)
     return sum >= threshold;
 }
 
+/* ---- one phrase of words in a row: a word at a time, for all candidates ---- */
+
+/* Decode all positions of a block. false: memory, or they are damaged. */
+static bool decode_whole(seeking *k, cursor *c, uint32_t block)
+{
+    const gx_block_positions b = gx_index_block_positions(k->s->ix, c->first_block + block);
+    const uint32_t n = gx_list_block_n(&c->list, block);
+    uint64_t greatest = 0;
+    if (!gx_reserve(&c->whole, &c->max_whole, c->total, sizeof *c->whole)) {
+        fail(k, GX_ENOMEM, "no memory for the positions of a block");
+        return false;
+    }
+    bool good = c->total <= (uint64_t)b.n_words * 32 && gx_positions_decode(b, c->total, 0, c->total, c->whole);
+    uint32_t begin = 0;
+    for (uint32_t i = 0; i < n && good; ++i) {
+        uint64_t at = UINT64_MAX;
+        c->begins[i] = begin;
+        for (const uint32_t end = begin + c->tfs[i]; begin < end; ++begin) {
+            at += c->whole[begin] + (uint64_t)1;
+            c->whole[begin] = (uint32_t)at;
+        }
+        greatest = at != UINT64_MAX && at > greatest ? at : greatest;
+    }
+    c->begins[n] = begin;
+    c->whole_block = block;
+    if (good && greatest <= GX_MAX_POSITION)
+        return true;
+    fail(k, GX_ECORRUPT, "section POSN: positions are damaged");
+    return false;
+}
+
+/* Whether a block is to be decoded whole for so many of its postings. */
+static bool pays_whole(seeking *k, cursor *c, uint32_t block, uint32_t n_wanted)
+{
+    const uint32_t n = gx_list_block_n(&c->list, block);
+    if (c->whole_block == block || n_wanted * DENSE < n || n_wanted < 2)
+        return false;
+    decode_tfs(c, block);
+    if (!c->total)
+        c->total = k->sum(c->tfs, n);
+    return c->total <= MAX_WHOLE;
+}
+
+/* Positions of a posting, without a gap behind the title. NULL: failed. */
+static const uint32_t *positions_of(seeking *k, cursor *c, uint32_t block, uint32_t i, uint32_t *n)
+{
+    const uint32_t in_block =
+        k->at[(size_t)(c - k->cursors) * (k->batch + GX_BLOCK_PAD) + i] - block * c->list.block_len;
+    if (c->whole_block == block) {
+        *n = c->begins[in_block + 1] - c->begins[in_block];
+        return c->whole + c->begins[in_block];
+    }
+    if (!decode_positions(k, c, block * c->list.block_len + in_block, k->doc[i]))
+        return NULL;
+    *n = c->n_positions;
+    return c->positions;
+}
+
+/* Of candidate i: the positions of the first word become starts, of which those of the next ones leave some. */
+static bool use_positions(seeking *k, const uint32_t *positions, uint32_t n, uint32_t i, uint32_t add, size_t *used)
+{
+    if (!used) {
+        k->tfs[i] = k->keep_starts(k->scratch + k->begin[i], k->tfs[i], positions, n, add);
+        return true;
+    }
+    if (!gx_reserve(&k->scratch, &k->max_scratch, *used + n, sizeof *k->scratch)) {
+        fail(k, GX_ENOMEM, "no memory for the matches of a phrase");
+        return false;
+    }
+    for (uint32_t j = 0; j < n; ++j)
+        k->scratch[*used + j] = positions[j] + add;
+    k->begin[i] = (uint32_t)*used;
+    k->tfs[i] = n;
+    *used += n;
+    return true;
+}
+
+/* All candidates at which matches may begin still, by one more word. used: of the first one, the places of scratch that
+ * are taken; else NULL. false: failed. */
+static bool use_word(seeking *k, const gx_phrase *p, uint32_t w, size_t *used)
+{
+    cursor *c = &k->cursors[k->place[w]];
+    const uint32_t *at = k->at + k->place[w] * ((size_t)k->batch + GX_BLOCK_PAD);
+    const uint32_t add = p->words[p->n - 1].offset - p->words[w].offset;
+    for (uint32_t i = 0, end; i < k->n; i = end) {
+        const uint32_t block = block_of(c, at[i]);
+        const uint64_t next = (block + (uint64_t)1) * c->list.block_len;
+        uint32_t n_wanted = 0, n;
+        for (end = i; end < k->n && at[end] < next; ++end)
+            n_wanted += used || k->tfs[end];
+        if (pays_whole(k, c, block, n_wanted) && !decode_whole(k, c, block))
+            return false;
+        for (uint32_t j = i; j < end; ++j) {
+            const uint32_t *positions;
+            if (!used && !k->tfs[j])
+                continue;
+            if (!(positions = positions_of(k, c, block, j, &n)) || !use_positions(k, positions, n, j, add, used))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Drop starts of matches that have words on both sides of a title's end. */
+static void leave_title(seeking *k, uint32_t i, uint32_t greatest)
+{
+    const uint32_t title = gx_index_title_positions(k->s->ix, k->doc[i]);
+    uint32_t *starts = k->scratch + k->begin[i], kept = 0;
+    for (uint32_t j = 0; j < k->tfs[i]; ++j) { /* a start is the position of the last word */
+        starts[kept] = starts[j];
+        kept += starts[j] < title || starts[j] >= title + greatest;
+    }
+    k->tfs[i] = kept;
+}
+
+/* Drop candidates that cannot reach the threshold, by the tfs of all words. scores: what the words alone add. */
+static void keep_within_bounds(seeking *k)
+{
+    const gx_seek *s = k->s;
+    const gx_sought_phrase *p = &s->phrases[0];
+    const size_t batch = (size_t)k->batch + GX_BLOCK_PAD;
+    const uint32_t threshold = s->threshold ? *s->threshold : 0;
+    uint32_t kept = 0;
+    if (!s->scores)
+        return;
+    for (uint32_t i = 0; i < k->n; ++i)
+        k->tfs[i] = UINT32_MAX;
+    for (uint32_t w = 0; w < p->phrase.n && threshold; ++w)
+        for (uint32_t i = 0; i < k->n; ++i) {
+            const uint32_t tf = tf_at(&k->cursors[k->place[w]], k->at[k->place[w] * batch + i]);
+            k->tfs[i] = tf < k->tfs[i] ? tf : k->tfs[i];
+        }
+    for (uint32_t i = 0; i < k->n; ++i) {
+        const float K = gx_bm25_K(s->norm, s->ix->doc_lens[k->doc[i]]);
+        uint64_t sum = 0;
+        for (uint32_t c = 0; c < k->n_cursors && s->n_words; ++c)
+            if (k->w[c] >= 0)
+                sum += gx_bm25_impact(k->w[c], tf_at(&k->cursors[c], k->at[c * batch + i]), K);
+        k->from[kept] = i;
+        k->scores[kept] = (uint32_t)sum;
+        kept += !threshold || sum + gx_bm25_bound(p->w, k->tfs[i], K) >= threshold;
+    }
+    keep_candidates(k, kept, k->n_cursors);
+}
+
+/* The words by rising df. */
+static void order_words(const seeking *k, const gx_phrase *p, uint32_t *order)
+{
+    for (uint32_t w = 0; w < p->n; ++w) {
+        uint32_t j = w;
+        for (; j && k->place[order[j - 1]] > k->place[w]; --j)
+            order[j] = order[j - 1];
+        order[j] = w;
+    }
+}
+
+/* As take_candidates. */
+static bool take_exact(seeking *k)
+{
+    const gx_seek *s = k->s;
+    const gx_phrase *p = &s->phrases[0].phrase;
+    const uint32_t threshold = s->threshold ? *s->threshold : 0;
+    uint32_t n = 0, order[FEW_WORDS];
+    size_t used = 0;
+    keep_within_bounds(k);
+    order_words(k, p, order);
+    for (uint32_t w = 0; w < p->n && k->n; ++w)
+        if (!use_word(k, p, order[w], w == 0 ? &used : NULL))
+            return false;
+    for (uint32_t i = 0; i < k->n; ++i) {
+        if (k->tfs[i] && k->titles)
+            leave_title(k, i, p->words[p->n - 1].offset);
+        if (!k->tfs[i])
+            continue;
+        const float K = s->scores ? gx_bm25_K(s->norm, s->ix->doc_lens[k->doc[i]]) : 0;
+        const uint32_t score = s->scores ? k->scores[i] + gx_bm25_impact(s->phrases[0].w, k->tfs[i], K) : 0;
+        k->doc[n] = k->doc[i];
+        k->scores[n] = score;
+        k->tfs[n] = k->tfs[i];
+        n += score >= threshold;
+    }
+    const gx_found found = {n, k->doc, s->scores ? k->scores : NULL, k->tfs};
+    return n == 0 || s->take(s->user, &found);
+}
+
 /* What is left of a batch. false: stop. */
 static bool take_candidates(seeking *k)
 {
@@ -552,7 +724,7 @@ static bool finish_batch(seeking *k, uint32_t first)
     for (uint32_t c = first; c < k->n_cursors && k->n; ++c)
         keep_held(k, c);
     keep_filtered(k);
-    return k->n == 0 || take_candidates(k);
+    return k->n == 0 || (k->exact ? take_exact(k) : take_candidates(k));
 }
 
 static void run_by_list(seeking *k)
@@ -604,12 +776,20 @@ bool gx_seek_mark(void *user, const gx_found *found)
     return true;
 }
 
+static bool is_exact(const gx_seek *s)
+{
+    const gx_phrase *p = &s->phrases->phrase;
+    return s->n_phrases == 1 && p->kind == GX_PHRASE_WORDS && p->slop == 0 && p->n <= FEW_WORDS;
+}
+
 gx_status gx_seek_run(const gx_seek *s, gx_error *err)
 {
     seeking k = {.s = s,
                  .err = err,
                  .intersect = gx_intersect_best(),
                  .sum = gx_sum_best(),
+                 .keep_starts = gx_keep_starts_best(),
+                 .exact = is_exact(s),
                  .titles = s->ix->title_positions != NULL};
     for (uint32_t i = 0; i < s->n_phrases; ++i)
         if (!gx_phrase_is_known(&s->phrases[i].phrase))

@@ -4,7 +4,8 @@
  *     drop what the mask leaves out, and what cannot reach the threshold by this list's tfs
  *     look the rest up in one list after the other; blocks without a candidate are not read
  *     drop what the filter leaves out, and what cannot reach the threshold by the tfs of all lists
- *     compare positions, phrase by phrase
+ *     compare positions: of one phrase of words in a row a word at a time for all candidates, blocks with many of them
+ *     decoded whole; else document by document, phrase by phrase
  *
  * Positions are read of documents that have come so far, and of no others.
  */
