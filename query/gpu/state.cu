@@ -377,6 +377,38 @@ static void describe_state(gpu_prepared_index *s, const char *device)
     snprintf(s->description, sizeof s->description, "GPU %d: %.180s%s%s", s->device, device, *lists ? ", " : "", lists);
 }
 
+/* A smaller GPU than this one, which the environment's GX_GPU_LIKE names for tests: its room is then used alone. */
+static const struct small_gpu {
+    const char *name;
+    gpu_room room;
+} small_gpus[] = {{"l4", {58, 99 * 1024, 100 * 1024}}};
+constexpr size_t SEARCH_SHARED = 49 * 1024; /* of a thread block of a search that is not by tiles, at most */
+
+template <class T> static T lesser(T a, T b)
+{
+    return a < b ? a : b;
+}
+
+static gx_status find_room(const cudaDeviceProp *p, gpu_room *room, uint32_t *most_blocks, gx_error *err)
+{
+    const char *const like = getenv("GX_GPU_LIKE");
+    *room = {(uint32_t)p->multiProcessorCount, p->sharedMemPerBlockOptin, p->sharedMemPerMultiprocessor};
+    *most_blocks = UINT32_MAX;
+    if (!like || !*like)
+        return GX_OK;
+    for (const small_gpu &g : small_gpus) {
+        if (strcmp(like, g.name) == 0) {
+            room->multiprocessors = lesser(room->multiprocessors, g.room.multiprocessors);
+            room->block_shared = lesser(room->block_shared, g.room.block_shared);
+            room->shared = lesser(room->shared, g.room.shared);
+            *most_blocks = room->multiprocessors * (uint32_t)(room->shared / SEARCH_SHARED);
+            return GX_OK;
+        }
+    }
+    return gx_fail(err, GX_EUSAGE, "the environment's GX_GPU_LIKE, '%s', is not l4, the only GPU it can name; unset it",
+                   like);
+}
+
 static gx_status open_state(gpu_prepared_index *s, const gx_engine_options *opt, gx_error *err)
 {
     cudaDeviceProp p;
@@ -386,7 +418,10 @@ static gx_status open_state(gpu_prepared_index *s, const gx_engine_options *opt,
         return st;
     TRY("asking for its properties", cudaGetDeviceProperties(&p, s->device));
     TRY("asking for its memory", cudaMemGetInfo(&have, &total));
-    s->multiprocessors = (uint32_t)p.multiProcessorCount;
+    gpu_room room;
+    uint32_t most_blocks;
+    TRY_STATUS(find_room(&p, &room, &most_blocks, err));
+    s->multiprocessors = room.multiprocessors;
     /* a lingering kernel needs all its thread blocks resident at once */
     s->linger_ns = !p.cooperativeLaunch ? 0 : opt->linger_us < 1000000 ? opt->linger_us * 1000 : 1000000000;
     s->coding = find_coding(s->ix->header, &s->codings);
@@ -403,11 +438,11 @@ static gx_status open_state(gpu_prepared_index *s, const gx_engine_options *opt,
     TRY_STATUS(open_columns(&s->columns, s->ix, s, err));
     if (plan.mapped)
         TRY_STATUS(open_pool(s, &plan, opt->residency_policy, err));
-    s->grid = search_grid(s->coding, s->multiprocessors);
-    s->small_grid = small_batch_grid(s->coding, s->multiprocessors);
-    s->tiled = find_tiled_grid(s->coding, s->multiprocessors);
-    s->documents = documents_grid(s->coding, s->multiprocessors);
-    s->phrases = phrases_grid(s->coding, s->multiprocessors);
+    s->grid = lesser(search_grid(s->coding, s->multiprocessors), most_blocks);
+    s->small_grid = lesser(small_batch_grid(s->coding, s->multiprocessors), most_blocks);
+    s->tiled = find_tiled_grid(s->coding, room);
+    s->documents = lesser(documents_grid(s->coding, s->multiprocessors), most_blocks);
+    s->phrases = lesser(phrases_grid(s->coding, s->multiprocessors), most_blocks);
     describe_state(s, p.name);
     return GX_OK;
 }

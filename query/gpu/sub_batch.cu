@@ -368,6 +368,8 @@ gx_status choose_tiles(gpu_session *x, const gx_plan *plan, uint32_t n_queries, 
     *tiled = false;
     if (!plan->prune || plan->op == GX_OP_AND || (!is_auto && plan->algorithm != GX_ALGORITHM_BLOCK_MAX))
         return GX_OK;
+    if ((gx_scorer_is_linear(plan->norm) ? x->s->tiled.linear : x->s->tiled.other) == 0)
+        return GX_OK;
     const bool compares = is_auto && is_compared(plan, x->s->ix->n_docs) && !x->s->payload.pinned;
     if (is_auto && !(compares ? tiles_are_faster(x->s, plan, n_queries, 0) : is_long(plan, x->s->ix->n_docs)))
         return GX_OK;

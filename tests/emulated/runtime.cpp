@@ -89,7 +89,7 @@ cudaError_t cudaGetDeviceCount(int *n)
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int number)
 {
     const bool good = number >= 0 && number < N_DEVICES;
-    *p = {"emulated GPU", memory_of(number), 9, 0, 3, 1 << 20, 1};
+    *p = {"emulated GPU", memory_of(number), 9, 0, 3, 1 << 20, 1, 227 * 1024, 228 * 1024};
     return check(good);
 }
 

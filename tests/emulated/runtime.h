@@ -33,6 +33,7 @@ struct cudaDeviceProp {
     size_t totalGlobalMem;
     int major, minor, multiProcessorCount, l2CacheSize;
     int cooperativeLaunch;
+    size_t sharedMemPerBlockOptin, sharedMemPerMultiprocessor;
 };
 cudaError_t cudaGetDeviceCount(int *n);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int number);

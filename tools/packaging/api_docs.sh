@@ -16,7 +16,7 @@ mkdir -p "$out"
 # The headers' comments are plain; doxygen is shown them as its own: those before a declaration, and those behind one.
 cat >"$work/filter" <<'END'
 #!/bin/sh
-exec sed -E -e 's,^( *)/\* ,\1/** ,' -e 's,([;{}]|[^ ] *,) +/\* ,\1 /**< ,' "$1"
+exec sed -E -e '1s~^/\* ~/** @file ~' -e 's~^( *)/\* ~\1/** ~' -e 's~([;{},][^/]*|[A-Z_0-9]) +/\* ~\1 /**< ~' "$1"
 END
 chmod +x "$work/filter"
 doxygen - >"$work/log" 2>&1 <<END || { tail -20 "$work/log" >&2; exit 1; }

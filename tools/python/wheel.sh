@@ -194,6 +194,7 @@ cat >"$work/machine.ini" <<EOF
 c = '$work/bin/old-glibc-cc'
 ar = '$(command -v "${tool}ar")'
 pkg-config = '$(command -v pkg-config)'
+pkgconfig = '$(command -v pkg-config)'
 [built-in options]
 c_args = ['-I$root/include']
 c_link_args = ['-L$root/lib', '-Wl,--gc-sections', '-s']

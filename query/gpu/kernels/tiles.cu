@@ -832,24 +832,33 @@ static __global__ void __launch_bounds__(tile_shape<LINEAR>::THREADS, tile_shape
 
 /* ---- launches ---- */
 
-template <class P, bool LINEAR> static uint32_t resident_blocks(uint32_t multiprocessors)
+constexpr size_t LEAST_BLOCK_SHARED = 99 * 1024; /* of a thread block, of all GPUs from compute capability 8.0 on */
+static_assert(sizeof(tile_space<true>) <= LEAST_BLOCK_SHARED, "every GPU has room for a tile of a linear scorer");
+
+template <class P, bool LINEAR> static uint32_t resident_blocks(const gpu_room &room)
 {
+    constexpr size_t bytes = sizeof(tile_space<LINEAR>), reserved = 1024; /* of each block */
     int each = 0;
-    const int bytes = (int)sizeof(tile_space<LINEAR>);
-    (void)cudaFuncSetAttribute(search_tiles<P, LINEAR>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, search_tiles<P, LINEAR>, tile_shape<LINEAR>::THREADS,
-                                                        bytes);
-    return multiprocessors * (uint32_t)(each > 0 ? each : 1);
+    if (bytes > room.block_shared ||
+        cudaFuncSetAttribute(search_tiles<P, LINEAR>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes) !=
+            cudaSuccess ||
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, search_tiles<P, LINEAR>, tile_shape<LINEAR>::THREADS,
+                                                      bytes) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return 0;
+    }
+    const uint32_t most = (uint32_t)(room.shared / (bytes + reserved));
+    return room.multiprocessors * ((uint32_t)each < most ? (uint32_t)each : most);
 }
 
-tiled_grid find_tiled_grid(uint32_t coding, uint32_t multiprocessors)
+tiled_grid find_tiled_grid(uint32_t coding, const gpu_room &room)
 {
     tiled_grid grid = {1, 1};
     with_pair(coding, [&](auto pair) {
         const int bytes = (int)bound_bytes(MAX_TILES);
         (void)cudaFuncSetAttribute(bound_tiles<decltype(pair)>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-        grid.linear = resident_blocks<decltype(pair), true>(multiprocessors);
-        grid.other = resident_blocks<decltype(pair), false>(multiprocessors);
+        grid.linear = resident_blocks<decltype(pair), true>(room);
+        grid.other = resident_blocks<decltype(pair), false>(room);
     });
     return grid;
 }

@@ -56,12 +56,19 @@ struct tiled_batch {
     uint32_t *next_item; /* the counter of this launch, 0 before */
 };
 
+/* What a GPU has for thread blocks. */
+struct gpu_room {
+    uint32_t multiprocessors;
+    size_t block_shared, shared; /* bytes of shared memory: of a thread block, of a multiprocessor */
+};
+
 /* Prepare the kernels on the current device. Returns how many thread blocks fill it, of queries
- * with a linear scorer and of others. */
+ * with a linear scorer and of others; 0: there is not enough shared memory for one. Of others that is so
+ * where compute capability is 8.6, 8.9 or 12.0: they have 99 KB a block. */
 struct tiled_grid {
     uint32_t linear, other;
 };
-tiled_grid find_tiled_grid(uint32_t coding, uint32_t multiprocessors);
+tiled_grid find_tiled_grid(uint32_t coding, const gpu_room &room);
 
 /* Search for the queries; what reaches their thresholds becomes their candidates. */
 void search_by_tiles(const gpu_index &X, uint32_t coding, const gpu_batch &R, const tile_rows &rows,
