@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
+#include "engine/pause.h"
 #include "engine/status.h"
 #include "query/schedule/decisions.h"
 
@@ -203,7 +204,7 @@ static void poll_changes(gx_service *s, unsigned seen, uint64_t until)
     for (unsigned turn = 1; atomic_load_explicit(&s->changes, memory_order_acquire) == seen; ++turn) {
         if (turn % POLLS_PER_LOOK == 0 && gx_service_now() >= until)
             return;
-        __builtin_ia32_pause();
+        gx_pause();
     }
 }
 

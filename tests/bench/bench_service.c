@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "engine/clock.h"
+#include "engine/pause.h"
 #include "query/engine/session.h"
 #include "query/schedule/service.h"
 #include "tests/support/gen.h"
@@ -50,7 +51,7 @@ static void busy(double us)
 {
     const double until = gx_clock_seconds() + us * 1e-6;
     while (us > 0 && gx_clock_seconds() < until)
-        __builtin_ia32_pause();
+        gx_pause();
 }
 
 static gx_status answer(const gx_plan *p, uint32_t n, gx_hits *hits, double us)
