@@ -366,11 +366,12 @@ for x in rows:
     says 'cpu  and-or  1000 taat'
     ask bench query --engine=cpu --runs=1 --table=2 "$TINY" "$LOG" --format=csv
     exits 0
-    [ "$(cut -d, -f1-3 <<<"$output")" = $'engine,algorithm,batch\ncpu,pmf,1\ncpu,auto,1' ]
+    [ "$(cut -d, -f1-3 <<<"$output")" = $'engine,algorithm,batch\ncpu,daat,1\ncpu,pmf,1\ncpu,auto,1' ]
     ask bench query --engine=cpu --runs=1 --table=3 "$TINY" "$LOG" --format=csv
     exits 0
-    [ "$(cut -d, -f1-4 <<<"$output")" = $'op,engine,algorithm,batch\nand,cpu,pmf,1\nor,cpu,pmf,1' ]
-    awk -F, 'NF != 9 { exit 1 } NR > 1 { s = $5 + $6 + $7 + $8 + $9; n += s > 99.9 && s < 100.1 } END { exit n != 2 }' \
+    [ "$(cut -d, -f1-4 <<<"$output" | tr '\n' ' ')" = \
+        'op,engine,algorithm,batch and,cpu,daat,1 and,cpu,pmf,1 or,cpu,daat,1 or,cpu,pmf,1 ' ]
+    awk -F, 'NF != 9 { exit 1 } NR > 1 { s = $5 + $6 + $7 + $8 + $9; n += s > 99.9 && s < 100.1 } END { exit n != 4 }' \
         <<<"$output"
     ask bench query --engine=cpu --runs=1 --table=3 "$TINY" "$LOG"
     exits 0
@@ -384,7 +385,7 @@ for x in rows:
     exits 0
     python3 -c 'import json, sys
 r = json.load(sys.stdin)
-assert [x["algorithm"] for x in r["table2"]] == ["pmf", "auto"] and "table3" not in r, r
+assert [x["algorithm"] for x in r["table2"]] == ["daat", "pmf", "auto"] and "table3" not in r, r
 assert all(x[c] >= 0 for x in r["table2"] for c in ("and_ms", "or_ms", "and_or_ms")), r
 assert r["gpuidx"] and r["cpu"] and r["simd"] and r["seed"] == 1, r' <<<"$output"
     ask bench query --engine=cpu --runs=1 --table=3 "$TINY" "$LOG" --format=json
@@ -392,7 +393,7 @@ assert r["gpuidx"] and r["cpu"] and r["simd"] and r["seed"] == 1, r' <<<"$output
     python3 -c 'import json, sys
 r = json.load(sys.stdin)
 steps = ("initialization", "decompression", "intersection", "scoring", "top_k")
-assert [x["op"] for x in r["table3"]] == ["and", "or"], r
+assert [x["op"] for x in r["table3"]] == ["and", "and", "or", "or"], r
 assert all(abs(sum(x[s] for s in steps) - 100) < 1e-6 for x in r["table3"]), r' <<<"$output"
 }
 
@@ -466,6 +467,38 @@ assert all(x["queries_per_second"] > 0 for x in rows), rows' <<<"$output"
     complains '--op'
     ask bench query --figure=recall
     exits 2
+}
+
+@test "energy that no GPU tells is said not to be measured, and is null in JSON" {
+    ask bench query "$TINY" "$LOG" --engine=cpu --runs=1 --op=or -k 10 --algorithm=daat,pmf --energy --format=json
+    exits 0
+    complains 'no energy is measured'
+    python3 -c 'import json, sys
+rows = json.load(sys.stdin)["rows"]
+assert [r["algorithm"] for r in rows] == ["daat", "pmf"] and all(r["joules"] is None for r in rows), rows' <<<"$output"
+    ask bench query --documents=2000 --limit=4 --engine=cpu --runs=1 --codec=pfordelta --table=2 --format=csv
+    exits 0
+    [ "$(cut -d, -f1,2 <<<"$output")" = $'engine,algorithm\ncpu,daat\ncpu,pmf\ncpu,auto' ]
+    ask bench query "$TINY" "$LOG" --codec=rice
+    exits 2
+    complains '--documents'
+    ask bench query --documents=2000 --codec=zip
+    exits 2
+    complains 'zip'
+}
+
+@test "a generated collection has tables of codecs too" {
+    ask bench codecs --table=2 --documents=2000 --codecs=bp32,gpubp128 --format=csv
+    exits 0
+    [ "$(wc -l <<<"$output")" = 3 ]
+    ask bench codecs --table=4 --documents=2000 --sample=3 --codecs=bp32,gpubp128 --engine=cpu
+    exits 0
+    says 'generated collection'
+    for flags in "--table=1 --documents=2000" "--documents=2000 --index=$TINY" "--documents=2000 --from=16" \
+        "--table=2 --documents=2000 --sample=3" "--documents=2000 --queries=$LOG"; do
+        ask bench codecs $flags
+        exits 2
+    done
 }
 
 @test "bench query says what it lacks" {

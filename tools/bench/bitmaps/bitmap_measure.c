@@ -12,6 +12,7 @@
 #include "tools/bench/bitmaps/bitmap_gpu.h"
 #include "tools/bench/bitmaps/bitmap_pool.h"
 #include "tools/bench/bitmaps/bitmap_sets.h"
+#include "tools/bench/energy.h"
 #include "tools/bench/kernels/gpu_list.h"
 
 int bitmap_check_answer(const bitmap_data *d, const char *what)
@@ -418,6 +419,8 @@ static int measure_stored(bitmap_bench *b, bitmap_data *d)
     return 0;
 }
 
+enum { ENERGY_RUNS = 20 };
+
 /* Clients that ask at once, and share a pool. */
 typedef struct clients {
     const bitmap_bench *b;
@@ -478,6 +481,35 @@ static int measure_pool(bitmap_bench *b, bitmap_data *d)
     return 0;
 }
 
+/* What a query of each configuration takes of the GPU's energy; configurations differ by the stages that they have. */
+static int measure_energy(bitmap_bench *b, bitmap_data *d, bitmap_client *c)
+{
+    gx_error err = {0};
+    if (bench_gpu_joules() < 0) {
+        cli_note("no energy is measured: the GPU does not tell it");
+        return 0;
+    }
+    bitmap_table *const t = bitmap_add_table(
+        &b->report, "energy", "mJ a query|W|ms a query",
+        "%s: a GPU's energy by configuration, memory calls a query, idle power and all", d->shape->title);
+    cli_note("%s: energy", d->shape->title);
+    for (int k = 0; k < BITMAP_N_CONFIGS; ++k) {
+        const bitmap_plan plan = {&bitmap_configs[k], BITMAP_IDEAL_HYBRID};
+        const double before = bench_gpu_joules(), begin = gx_clock_seconds();
+        double seconds, passed = 0;
+        uint32_t n = 0;
+        for (; passed < BENCH_ENERGY_SECONDS; n += ENERGY_RUNS, passed = gx_clock_seconds() - begin)
+            if (bitmap_gpu_query(c, &plan, d->n, ENERGY_RUNS, NULL, &seconds, NULL, NULL, &err))
+                return cli_fail_error(&err);
+        const double joules = bench_gpu_joules() - before;
+        double *const v = bitmap_add_row(t, "%s", bitmap_configs[k].name);
+        v[0] = 1e3 * joules / n;
+        v[1] = joules / passed;
+        v[2] = 1e3 * passed / n;
+    }
+    return 0;
+}
+
 static int measure_gpu(bitmap_bench *b, bitmap_data *d, uint32_t place)
 {
     const char *const name = d->shape->name;
@@ -496,6 +528,8 @@ static int measure_gpu(bitmap_bench *b, bitmap_data *d, uint32_t place)
         code = measure_configs(b, d, c, place);
     if (!code && bitmap_wants(b, 8) && strcmp(name, "linkage") == 0)
         code = measure_steps(b, d, c);
+    if (!code && b->figure == 0 && strcmp(name, "linkage") == 0)
+        code = measure_energy(b, d, c);
     bitmap_client_close(c);
     bitmap_gpu_close(g);
     if (!code && b->figure == 0 && strcmp(name, "bpa") == 0)

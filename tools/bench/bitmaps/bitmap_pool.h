@@ -26,9 +26,9 @@ uint32_t bitmap_pool_take(bitmap_pool *p, uint32_t n);
 /* Give back the n slots from `first` on, of which each was taken. */
 void bitmap_pool_give(bitmap_pool *p, uint32_t first, uint32_t n);
 
-/* As the pool of Tran et al. does it: key, of the client, is hashed to a place, and n neighbouring slots are locked from
- * the first free ones on that come behind it, around the end. False: there are none, and the query fails. Never waits for
- * other clients, and passes those by that wait. */
+/* As the pool of Tran et al. does it: key, of the client, is hashed to a place, and the first n neighbouring slots that
+ * are free from there on, around the end, are locked. False: there are none, and the query fails. Never waits for other
+ * clients, and passes those by that wait. */
 bool bitmap_pool_try(bitmap_pool *p, uint64_t key, uint32_t n, uint32_t *first);
 
 /* How many calls of bitmap_pool_take had to wait. */

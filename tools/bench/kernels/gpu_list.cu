@@ -270,3 +270,11 @@ gx_status gx_gpu_name(char *text, size_t max, gx_error *err)
     snprintf(text, max, "%s", prop.name);
     return GX_OK;
 }
+
+gx_status gx_gpu_pci(char *text, size_t max, gx_error *err)
+{
+    int device = 0;
+    TRY(cudaGetDevice(&device), "no GPU can be used");
+    TRY(cudaDeviceGetPCIBusId(text, (int)max, device), "no GPU can be used");
+    return GX_OK;
+}

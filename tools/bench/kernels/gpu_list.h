@@ -46,6 +46,8 @@ gx_status gx_gpu_memory_speed(uint64_t read_bytes, uint64_t write_bytes, uint32_
 
 /* The device's name, to text[max]. */
 gx_status gx_gpu_name(char *text, size_t max, gx_error *err);
+/* Its place on the PCI bus, as NVIDIA's libraries write it. */
+gx_status gx_gpu_pci(char *text, size_t max, gx_error *err);
 
 #ifdef __cplusplus
 }

@@ -369,6 +369,11 @@ static int report(const query_bench *b, const cli_args *a, query_format format)
     uint32_t different = 0;
     for (size_t i = 0; i < b->n_rows; ++i)
         different += b->rows[i].different;
+    bool told = false;
+    for (size_t i = 0; i < b->n_rows; ++i)
+        told |= b->rows[i].joules > 0;
+    if (b->energy && !told)
+        cli_note("no energy is measured: there is no GPU that tells it");
     if (!code && different)
         code = cli_fail(GX_EINTERNAL, "%u answers differ from the exhaustive ones", different);
     return code;
@@ -388,7 +393,7 @@ static int check_flags(const cli_args *a, const choices *c)
     if (figure)
         return BENCH_REFUSE(a, cli_choice(a, "figure") ? "--figure=ratio" : "--figure=recursion",
                             "two lists are intersected, by all levels of recursion", "op", "top", "algorithm",
-                            "recursion", "batch", "limit", "runs", "codec", OF_AN_INDEX);
+                            "recursion", "batch", "limit", "runs", "codec", "energy", OF_AN_INDEX);
     bool pmf = has_algorithm(c, GX_ALGORITHM_PMF), and = false;
     for (uint32_t i = 0; i < c->n_ops; ++i)
         and |= c->ops[i] != GX_OP_OR;
@@ -435,7 +440,8 @@ static int run(const cli_args *a)
 {
     query_bench b = {.runs = (uint32_t)cli_count(a, "runs"),
                      .pairs = (uint32_t)cli_count(a, "pair-thresholds"),
-                     .seed = cli_count(a, "seed")};
+                     .seed = cli_count(a, "seed"),
+                     .energy = cli_switch(a, "energy")};
     gx_index *ix = NULL;
     gx_synth *synth = NULL;
     choices c;
@@ -520,6 +526,9 @@ static const cli_flag flags[] = {
      "also measure and draw, into the folder `DIR`, as PNG and SVG: throughput by batch size, latency by the rate at "
      "which queries arrive, and time by postings; needs gnuplot"},
     BENCH_FORCE_FLAG,
+    {"energy", 0, CLI_SWITCH, NULL, NULL,
+     "also tell what a query takes of a GPU's energy, idle power and all, as NVML counts it while all queries are "
+     "answered for a second"},
     {"engine", 0, CLI_CHOICE, CLI_ENGINES, "auto",
      "which engine to measure. `auto`: the CPU, and a GPU where one can be used"},
     {"device", 0, CLI_COUNT, "N", "0", "the number of the GPU, as `gpuidx devices` lists them", .max = 1023},

@@ -5,6 +5,7 @@
 
 #include "engine/clock.h"
 #include "engine/status.h"
+#include "tools/bench/energy.h"
 #include "tools/bench/query/query_report.h"
 
 const double query_percentiles[QUERY_PERCENTILES] = {50, 90, 95, 99, 99.9};
@@ -203,6 +204,20 @@ static double mean_block_bytes(const query_bench *b, const query_engine *e)
     return sum.blocks ? (double)sum.bytes / (double)sum.blocks : 0;
 }
 
+/* What a query takes of the GPU's energy, while all are answered again and again. */
+static gx_status measure_energy(query_bench *b, query_row *row, double *latencies, gx_error *err)
+{
+    const double before = bench_gpu_joules(), begin = gx_clock_seconds();
+    gx_status st = GX_OK;
+    double unused;
+    uint32_t runs = 0;
+    for (; before >= 0 && st == GX_OK && gx_clock_seconds() - begin < BENCH_ENERGY_SECONDS; ++runs)
+        st = run_all(b, row->engine, row->batch, latencies, &unused, err);
+    if (runs)
+        row->joules = (bench_gpu_joules() - before) / ((double)runs * b->n);
+    return st;
+}
+
 gx_status query_measure(query_bench *b, const query_engine *e, gx_algorithm algorithm, uint32_t recursion,
                         uint32_t batch, query_row *row, gx_error *err)
 {
@@ -248,6 +263,8 @@ gx_status query_measure(query_bench *b, const query_engine *e, gx_algorithm algo
         if (row->work.blocks_decoded)
             row->touched = (double)row->work.blocks_decoded * (double)row->work.postings / (double)row->work.blocks +
                            (double)row->work.lookups;
+        if (b->energy && gx_engine_get_kind(e->en) == GX_ENGINE_GPU)
+            st = measure_energy(b, row, latencies, err);
     }
     free(latencies);
     free(times);

@@ -119,6 +119,21 @@ static void print_gpu_calls(const query_bench *b)
     }
 }
 
+static void print_energy(const query_bench *b)
+{
+    bool first = true;
+    for (size_t i = 0; i < b->n_rows; ++i) {
+        const query_row *r = &b->rows[i];
+        if (r->joules <= 0)
+            continue;
+        if (first)
+            printf("\n%-4s %-6s %5s %-6s %5s %12s\n", "", "op", "k", "how", "batch", "mJ a query");
+        first = false;
+        printf("%-4s %-6s %5u %-6s %5u %12.4f\n", r->engine->name, query_op_name(r->op), r->k,
+               query_algorithm_name(r->algorithm), r->batch, 1e3 * r->joules);
+    }
+}
+
 static void print_table(const query_bench *b)
 {
     print_header(b);
@@ -207,10 +222,12 @@ static void print_csv(const query_bench *b)
 
 void query_print_rows(const query_bench *b, query_format format)
 {
-    if (format == QUERY_CSV)
+    if (format == QUERY_CSV) {
         print_csv(b);
-    else
+    } else {
         print_table(b);
+        print_energy(b);
+    }
 }
 
 /* ---- the paper's tables ---- */
@@ -367,7 +384,7 @@ int query_print_json(const query_bench *b, uint32_t table)
         json_array_append_new(
             list,
             json_pack("{s:s, s:s, s:I, s:s, s:i, s:i, s:f, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
-                      "s:f, s:f, s:f, s:o, s:o, s:i}",
+                      "s:f, s:f, s:f, s:o, s:o, s:i, s:o}",
                       "engine", r->engine->name, "op", query_op_name(r->op), "k", (json_int_t)r->k, "algorithm",
                       query_algorithm_name(r->algorithm), "recursion", (int)r->recursion, "batch", (int)r->batch,
                       "queries_per_second", per_second(b, r), "latency_us", latency, "fixed_us",
@@ -378,7 +395,7 @@ int query_print_json(const query_bench *b, uint32_t table)
                       "bytes_read", per_query(b, r->bytes), "memory_share", memory_share(r), "and_fell_to_or",
                       per_query(b, (double)r->work.and_fell_to_or), "parts", per_batch(b, r, r->work.parts), "waits",
                       per_batch(b, r, r->work.waits), "allocations", per_batch(b, r, r->work.allocations), "stage_us",
-                      stages, "step_us", steps, "different", (int)r->different));
+                      stages, "step_us", steps, "different", (int)r->different, "joules", bench_json(r->joules)));
     }
     json_t *root = json_pack("{s:i, s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "schema", 2, "documents",
                              (json_int_t)gx_index_n_docs(b->ix), "postings", (json_int_t)b->ix->n_postings, "queries",

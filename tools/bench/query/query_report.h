@@ -42,6 +42,7 @@ typedef struct query_row {
     gx_search_stats work;                        /* of one run */
     double touched;     /* postings of the blocks decoded, at the lists' mean, and those looked up; 0: not counted */
     double bytes;       /* payload of the blocks decoded, at the mean size of the lists' blocks; 0: not counted */
+    double joules;      /* a query, on a GPU; 0: not measured */
     uint32_t different; /* answers that are not the exhaustive ones */
 } query_row;
 
@@ -63,6 +64,7 @@ typedef struct query_bench {
     uint32_t runs;
     uint32_t pairs; /* terms whose pairs' thresholds were found beforehand */
     uint64_t seed;  /* of a generated collection */
+    bool energy;    /* measure it */
     query_engine engines[2];
     uint32_t n_engines;
     gx_hits *hits, *want; /* [n]: the answers; the exhaustive ones of the last engine */

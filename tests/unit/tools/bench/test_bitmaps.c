@@ -157,8 +157,8 @@ static void be_client(void *user, uint32_t number)
     }
 }
 
-/* Of the pool as the paper has it: slots are locked once, wherever a client is hashed to, and a query without room fails
- * at once. */
+/* Of the pool as the paper has it: slots are locked once, wherever a client is hashed to, and a query without room
+ * fails at once. */
 static void a_hashed_pool_locks_or_fails(void **state)
 {
     bitmap_pool *pool;
