@@ -265,7 +265,7 @@ static const cli_flag flags[] = {
     {"algorithm", 0, CLI_CHOICE, CLI_ALGORITHMS, "auto",
      "measure queries answered in this way, as `gpuidx query --algorithm` has them; batches are measured with `auto` "
      "alone. `daat` measures the algorithms of Ding et al. (2009): document at a time on the CPU, Parallel Merge Find "
-     "on the GPU; `gpuidx bench schedule --simulate --costs` makes their Figure 7 of what it writes. Unless it is "
+     "on the GPU; the simulation of `gpuidx bench schedule` makes their Figure 7 of its `--costs`. Unless it is "
      "`auto`, no profile is kept but by `--output`, since searches answer otherwise"},
     {"op", 0, CLI_CHOICE, "all|" CLI_OPS, "all",
      "measure this operator alone; then no profile is kept but by `--output`"},
@@ -306,7 +306,7 @@ static const cli_section sections[] = {
 static const cli_section examples[] = {
     {"gpuidx calibrate corpus.gx log.txt", "Measure, and keep the profile beside the index."},
     {"gpuidx calibrate corpus.gx log.txt --algorithm=daat --op=and --costs=costs.tsv",
-     "Costs of the algorithms of Ding et al. (2009), for `gpuidx bench schedule --simulate`."},
+     "Costs of the algorithms of Ding et al. (2009), for the simulation of `gpuidx bench schedule`."},
     {"gpuidx calibrate corpus.gx log.txt other.txt --ablate -o /dev/null",
      "How well does a model of one log predict another, and which features does it need?"},
     {NULL},
