@@ -1,6 +1,6 @@
 /* daat.c: document at a time, which Ding, He, Yan and Suel (WWW 2009, section 2) measure their GPU against, on one CPU
- * core. Each list has a pointer, which forward seeks advance: over whole blocks by their heads, then within a block. Only
- * the block at the pointer is decoded; tfs are where a document is scored.
+ * core. Each list has a pointer, which forward seeks advance: over whole blocks by their heads, then within a block.
+ * Only the block at the pointer is decoded; tfs are where a document is scored.
  *
  *   AND   docid = the shortest list's next
  *         seek it in the next list, the one after it, ..
@@ -77,8 +77,8 @@ static uint32_t find_block(const pointer *p, uint32_t docid)
     return low;
 }
 
-/* Move to the first docid from `docid` on, which is not before the pointer. In a damaged list it may be another one, but
- * never one before. */
+/* Move to the first docid from `docid` on, which is not before the pointer. In a damaged list it may be another one,
+ * but never one before. */
 static uint32_t seek(gx_cpu_searcher *s, pointer *p, uint32_t docid)
 {
     if (p->docid >= docid)

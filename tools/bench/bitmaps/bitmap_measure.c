@@ -12,7 +12,7 @@
 #include "tools/bench/bitmaps/bitmap_gpu.h"
 #include "tools/bench/bitmaps/bitmap_pool.h"
 #include "tools/bench/bitmaps/bitmap_sets.h"
-#include "tools/bench/energy.h"
+#include "tools/bench/kernels/energy.h"
 #include "tools/bench/kernels/gpu_list.h"
 
 int bitmap_check_answer(const bitmap_data *d, const char *what)

@@ -148,8 +148,8 @@ static void add_tables(bitmap_bench *b)
     if (bitmap_wants(b, 4)) {
         b->storage = bitmap_add_table(&b->report, "figure4",
                                       "stage 2 in 32 bits|stage 2 in 64 bits|stage 4 in 32 bits|decompressed|ours",
-                                      "Figure 4: storage with metadata relative to the compressed columns; bpa, linkage "
-                                      "and kddcup are stand-ins of the paper's rows, bins and sizes, zipf is the "
+                                      "Figure 4: storage with metadata relative to the compressed columns; bpa, "
+                                      "linkage and kddcup are stand-ins of the paper's rows, bins and sizes, zipf is the "
                                       "paper's own");
         b->storage->axis = "times the compressed columns";
     }

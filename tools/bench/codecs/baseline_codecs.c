@@ -181,7 +181,7 @@ static uint64_t simdbp_encode(const uint32_t *in, uint64_t n, uint8_t *out)
     return (uint64_t)(p - out);
 }
 
-/* Lists that do not lie in the caches are fetched so many bytes ahead: the processor's own prefetching ends at pages. */
+/* Lists that do not lie in the caches are fetched so many bytes ahead: the processor itself prefetches within pages. */
 enum { CACHE_LINE = 64, PREFETCHED = 4096 };
 
 static void simdbp_step(gx_cursor *c, uint32_t *out, bool docids)

@@ -5,7 +5,7 @@
 
 #include "engine/clock.h"
 #include "engine/status.h"
-#include "tools/bench/energy.h"
+#include "tools/bench/kernels/energy.h"
 #include "tools/bench/query/query_report.h"
 
 const double query_percentiles[QUERY_PERCENTILES] = {50, 90, 95, 99, 99.9};

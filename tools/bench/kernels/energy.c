@@ -1,4 +1,4 @@
-#include "tools/bench/energy.h"
+#include "tools/bench/kernels/energy.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

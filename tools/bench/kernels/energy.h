@@ -1,6 +1,6 @@
-/* energy.h: what a GPU has used, as NVIDIA's management library counts it, which is loaded when it is first asked for. */
-#ifndef GX_TOOLS_BENCH_ENERGY_H
-#define GX_TOOLS_BENCH_ENERGY_H
+/* energy.h: what a GPU has used, as NVIDIA's management library counts it, which is loaded at the first question. */
+#ifndef GX_TOOLS_BENCH_KERNELS_ENERGY_H
+#define GX_TOOLS_BENCH_KERNELS_ENERGY_H
 
 #include "engine/api/gpuidx.h"
 
