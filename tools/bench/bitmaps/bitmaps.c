@@ -149,8 +149,8 @@ static void add_tables(bitmap_bench *b)
         b->storage = bitmap_add_table(&b->report, "figure4",
                                       "stage 2 in 32 bits|stage 2 in 64 bits|stage 4 in 32 bits|decompressed|ours",
                                       "Figure 4: storage with metadata relative to the compressed columns; bpa, "
-                                      "linkage and kddcup are stand-ins of the paper's rows, bins and sizes, zipf is the "
-                                      "paper's own");
+                                      "linkage and kddcup are stand-ins of the paper's rows, bins and sizes, zipf "
+                                      "is the paper's own");
         b->storage->axis = "times the compressed columns";
     }
     if (b->figure == 0)
