@@ -381,7 +381,7 @@ static void launch_search(const gpu_session *x, const sub_batch *p, gpu_batch R)
         R.n_items = p->items_end[l] - begin;
         R.next_item = next_item + l;
         if (p->phrases)
-            search_phrases(s->X, s->coding, R, s->phrases, p->stream);
+            search_phrases(s->X, s->coding, s->positions.of.plain != NULL, R, s->phrases, p->stream);
         else
             search_batch(s->X, s->coding, R, l % 2, p->any_tests, s->grid, p->stream);
         if (l % 2) {
@@ -469,7 +469,7 @@ static gx_status launch_sub_batch(gpu_session *x, sub_batch *p, gx_error *err)
                          p->d_histograms, NULL,
                          p->d_candidates, p->direct ? (unsigned long long *)p->answers : p->d_answers,
                          p->results,      p->d_counts,
-                         p->d_programs,   p->phrases ? x->s->positions.of : gpu_positions{}};
+                         p->d_programs,   x->s->positions.device};
     TRY("copying queries",
         cudaMemcpyAsync(p->d_queries, p->queries, (size_t)((char *)(p->ranges + p->n_ranges) - (char *)p->queries),
                         cudaMemcpyHostToDevice, stream));

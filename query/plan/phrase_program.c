@@ -30,7 +30,7 @@ static uint32_t find_places(const gx_phrase *p, uint32_t first, uint32_t *lists,
 
 static uint32_t program_words(const gx_plan *plan, uint32_t *n_places)
 {
-    uint32_t n = GX_PROGRAM_TERMS, lists[GX_MAX_PLACES];
+    uint32_t n = GX_PROGRAM_TERMS + plan->n_terms, lists[GX_MAX_PLACES];
     *n_places = 0;
     for (uint32_t i = 0; i < plan->n_phrases; ++i) {
         const gx_phrase *p = &plan->phrases->phrases[i].phrase;
@@ -111,7 +111,7 @@ gx_status gx_program_plan_make(gx_plan *out, const gx_index *ix, const gx_plan *
         return gx_fail(err, GX_ENOMEM, "no memory for the phrases of a query");
     }
     program->n_words = n_words;
-    (void)add_phrases(ix, plan, owned, program, GX_PROGRAM_TERMS + n_places);
+    (void)add_phrases(ix, plan, owned, program, GX_PROGRAM_TERMS + n);
     for (uint32_t i = 0; i < plan->n_terms; ++i)
         owned[n_places + i] = (owned_term){plan->terms[i], n_places + i};
     const uint32_t n_required = words_optional ? n_places : n;
@@ -119,10 +119,10 @@ gx_status gx_program_plan_make(gx_plan *out, const gx_index *ix, const gx_plan *
     program->words[0] = n_required;
     program->words[GX_PROGRAM_PHRASES] = plan->n_phrases;
     program->words[GX_PROGRAM_PLACES] = n_places;
+    program->words[GX_PROGRAM_WORDS] = plan->n_terms;
     for (uint32_t i = 0; i < n; ++i) {
         terms[i] = owned[i].term;
-        if (owned[i].owner < n_places)
-            program->words[GX_PROGRAM_TERMS + owned[i].owner] = i;
+        program->words[GX_PROGRAM_TERMS + owned[i].owner] = i;
     }
     free(owned);
     *out = *plan;

@@ -6,10 +6,10 @@
  * the sum of a document's impacts is not below its score; the weights of its other terms are 0. `words` tells the
  * engine what to test, and how the score follows from that sum:
  *
- *   n_required | number of phrases | number of places | the term of each place
+ *   n_required | number of phrases, of places, of other words | the term of each place | the term of each other word
  *   then for each phrase: weight (the bits of a float) | number of words | for each word: place | offset << PLACE_BITS
  *
- * A place is a list of a phrase. Phrases are exact: slop 0.
+ * A place is a list of a phrase; places are numbered as the words come. Phrases are exact: slop 0.
  */
 #ifndef GX_QUERY_PLAN_PHRASE_PROGRAM_H
 #define GX_QUERY_PLAN_PHRASE_PROGRAM_H
@@ -22,7 +22,8 @@
 /* where in `words`: */
 #define GX_PROGRAM_PHRASES 1u
 #define GX_PROGRAM_PLACES 2u
-#define GX_PROGRAM_TERMS 3u
+#define GX_PROGRAM_WORDS 3u
+#define GX_PROGRAM_TERMS 4u
 
 typedef struct gx_phrase_program {
     uint32_t n_words;

@@ -17,8 +17,8 @@
  *   small_batch_search.cuh  the same for a small batch, with block_threshold.cuh and query_slot.cuh
  *   list_queue.cuh  the same for a few hundred queries, whose lists go in turn
  *   documents.cu    the search of the documents that a rare filter selects
- *   phrases.cu      the search of queries with phrases, with phrases.cuh
- *   positions.cu    uploads the positions of words
+ *   phrases.cu      the search of queries with phrases, with phrases.cuh and plain_phrases.cuh
+ *   positions.cu    uploads the positions of words, and makes them plain
  *   tiles.cu        the search by tiles: long queries, with accumulators
  *   exhaustive.cu   scores every posting
  *   facets.cu       describes queries whose matches are counted; keeps the ordinals of facets
@@ -314,12 +314,25 @@ struct linger_params {
 /* COUNT_UNREADABLE: documents whose positions are damaged, or are so many that the host has to read them */
 enum { COUNT_DECODED, COUNT_LOOKUPS, COUNT_UNREADABLE, N_COUNTS };
 
-/* The positions of the index's words (FORMAT.md), all in device memory. */
+/* Where a block begins in gpu_positions.postings, and in `plain`. */
+struct alignas(16) block_start {
+    uint64_t posting, value;
+};
+
+constexpr uint32_t FAR = UINT16_MAX;
+
+/* The positions of the index's words, all in device memory: as the file has them (FORMAT.md), or plain where they
+ * fit. */
 struct gpu_positions {
-    const uint32_t *words, *ends, *wraps;
-    const uint8_t *titles; /* NULL: no title has words */
+    const uint32_t *words, *ends, *wraps; /* NULL where they are plain */
+    const uint8_t *titles;                /* NULL: no title has words */
     uint64_t n_words;
     uint32_t n_wraps, title_width;
+    const block_start *starts; /* [n_blocks] */
+    /* Of each posting: the number of its block's positions before its own | FAR or how much its docid is more than the
+     * block's first, if that is less, << 16. Behind the block's last one: the number of all | FAR << 16. */
+    const uint32_t *postings;
+    const uint16_t *plain; /* NULL: they are not plain */
 };
 
 struct gpu_batch {
@@ -334,7 +347,7 @@ struct gpu_batch {
     gpu_query_state *results;                      /* [n_queries], host memory: the final states, with done = 0 */
     unsigned long long *counts;                    /* [N_COUNTS] */
     const uint32_t *programs;                      /* of queries with phrases (query/plan/phrase_program.h) */
-    gpu_positions positions;                       /* set if there are such queries */
+    const gpu_positions *positions;                /* in device memory; set if there are such queries */
 };
 
 /* Where a launch whose lists enter the queue in turn finds its items (list_queue.cuh). */

@@ -88,8 +88,22 @@ void search_medium_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R
 
 /* Prepare the kernels on the current device. Returns how many thread blocks fill it. */
 uint32_t phrases_grid(uint32_t coding, uint32_t multiprocessors);
-/* Search the batch's items, all of queries with phrases. */
-void search_phrases(const gpu_index &X, uint32_t coding, const gpu_batch &R, uint32_t grid, cudaStream_t stream);
+/* Search the batch's items, all of queries with phrases. plain: whether the positions are. */
+void search_phrases(const gpu_index &X, uint32_t coding, bool plain, const gpu_batch &R, uint32_t grid,
+                    cudaStream_t stream);
+
+/* ---- plain_positions.cu ---- */
+
+constexpr uint32_t MOST_PLAIN = UINT16_MAX; /* the greatest plain position; positions of a block are no more */
+/* blocks of more postings have no plain positions: a posting's number in its item takes 12 bits */
+constexpr uint32_t MOST_PLAIN_BLOCK = 4096;
+
+/* Count the positions of each of the index's n blocks: the sums of their tfs. */
+void count_positions(const gpu_index &X, const gpu_codings &codings, uint32_t *counts, uint32_t n, cudaStream_t stream);
+/* Write the postings and positions of n blocks that begin where S.starts says, to S.postings and S.plain. *failed
+ * becomes 1 where a position is above MOST_PLAIN or a block is damaged. */
+void write_plain_positions(const gpu_index &X, const gpu_codings &codings, const gpu_positions &S, uint32_t n,
+                           uint32_t *failed, cudaStream_t stream);
 
 /* ---- documents.cu ---- */
 

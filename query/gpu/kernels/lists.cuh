@@ -257,12 +257,13 @@ __device__ __forceinline__ void for_block(const gpu_index &X, const whole_list &
     }
 }
 
-/* Returns the tf of doc in a query's list, or 0 if the list does not hold it. The arguments are
- * the same in all lanes. The table gives the first block to try. The warp compares 32 heads at a
- * time from there and decodes the one block that may hold the docid. */
-template <class P>
-__device__ __forceinline__ uint32_t lookup(const gpu_index &X, const gpu_term *t, uint32_t doc, uint32_t lane)
+/* Returns the tf of doc in a query's list, or 0 if the list does not hold it; with POSTING the number of its posting
+ * in the list, or UINT32_MAX. The arguments are the same in all lanes. The table gives the first block to try. The warp
+ * compares 32 heads at a time from there and decodes the one block that may hold the docid. */
+template <class P, bool POSTING>
+__device__ __forceinline__ uint32_t find_in_list(const gpu_index &X, const gpu_term *t, uint32_t doc, uint32_t lane)
 {
+    constexpr uint32_t NONE = POSTING ? UINT32_MAX : 0;
     typedef typename P::template doc<true> D;
     typedef typename P::template tf<true> T;
     const term_blocks at = read(&t->at);
@@ -279,7 +280,7 @@ __device__ __forceinline__ uint32_t lookup(const gpu_index &X, const gpu_term *t
         k += 31;
     }
     if (c == 0)
-        return 0;
+        return NONE;
     const uint32_t j = k + c - 1, len = block_len<P>(X);
     const uint32_t n = j + 1 < at.n_blocks ? len : p.df - j * len;
     const uint32_t codecs = t->weight.codecs;
@@ -290,7 +291,9 @@ __device__ __forceinline__ uint32_t lookup(const gpu_index &X, const gpu_term *t
     if constexpr (D::BLOCK == 0) {
         if (D::finds(decoder_arg<D>(codecs))) {
             const uint32_t i = D::find(words + d0, d1 - d0, n, doc - carry - 1, lane, decoder_arg<D>(codecs));
-            return i < n ? T::at(words + t0, t1 - t0, n, i, decoder_arg<T>(codecs >> 16)) + 1 : 0;
+            if (POSTING || i >= n)
+                return i < n ? j * len + i : NONE;
+            return T::at(words + t0, t1 - t0, n, i, decoder_arg<T>(codecs >> 16)) + 1;
         }
     }
     D dec;
@@ -303,6 +306,8 @@ __device__ __forceinline__ uint32_t lookup(const gpu_index &X, const gpu_term *t
         for (int v = 0; v < D::V; ++v)
             hit = d[v] == doc && i + lane * D::V + v < n ? v : hit;
         const uint32_t who = __ballot_sync(ALL_LANES, hit < D::V);
+        if (who && POSTING)
+            return j * len + i + __shfl_sync(ALL_LANES, lane * D::V + hit, __ffs(who) - 1);
         if (who) {
             uint32_t tf = 0;
             if (hit < D::V)
@@ -312,7 +317,13 @@ __device__ __forceinline__ uint32_t lookup(const gpu_index &X, const gpu_term *t
         if (carry >= doc)
             break;
     }
-    return 0;
+    return NONE;
+}
+
+template <class P>
+__device__ __forceinline__ uint32_t lookup(const gpu_index &X, const gpu_term *t, uint32_t doc, uint32_t lane)
+{
+    return find_in_list<P, false>(X, t, doc, lane);
 }
 
 } // namespace gx

@@ -1,5 +1,6 @@
-/* phrases.cuh: tests a document for the phrases of its query (query/plan/phrase_program.h). The search (search.cuh) has
- * found that the document holds all their words, and that the sum of its impacts reaches the threshold.
+/* phrases.cuh: tests a document for the phrases of its query (query/plan/phrase_program.h), where positions are not
+ * plain. The search (search.cuh) has found that the document holds all their words, and that the sum of its impacts
+ * reaches the threshold.
  *
  * The warp finds the document's posting in each list of the phrases, and by the tfs of the posting's block where its
  * positions are among the block's (codecs/positions.h): lane i has the place of list i. The least tf of a phrase bounds
@@ -8,12 +9,8 @@
 #ifndef GX_QUERY_GPU_KERNELS_PHRASES_CUH
 #define GX_QUERY_GPU_KERNELS_PHRASES_CUH
 
-#include "query/gpu/kernels/kernels.cuh"
-#include "query/gpu/kernels/search.cuh"
-
-extern "C" {
-#include "query/plan/phrase_program.h"
-}
+#include "query/gpu/kernels/phrase_words.cuh"
+#include "query/gpu/kernels/position_stream.cuh"
 
 namespace gx {
 
@@ -22,69 +19,6 @@ template <class P> struct with_phrases : P {
 };
 template <class P> constexpr bool HAS_PHRASES<with_phrases<P>> = true;
 template <class P> constexpr bool ALWAYS_STAGED<with_phrases<P>> = ALWAYS_STAGED<P>;
-
-constexpr uint32_t NO_POSITION = UINT32_MAX, MOST_POSITION = INT32_MAX;
-constexpr uint32_t MAX_BLOCK_WORDS = 1u << 27; /* of positions; so a block's bits are counted in 32 bits */
-
-/* Where the positions of a posting are. */
-struct word_place {
-    uint64_t begin;    /* words of the posting's block: the first one, among all */
-    uint32_t n_words;  /* and their number */
-    uint32_t n_values; /* positions in the block */
-    uint32_t first;    /* the posting's first one among them */
-    uint32_t tf;       /* 0: the list does not hold the document */
-};
-
-/* ---- postings ---- */
-
-/* Returns doc's posting in a list that holds it, or UINT32_MAX. As lookup (lists.cuh). */
-template <class P>
-__device__ __forceinline__ uint32_t find_posting(const gpu_index &X, const gpu_term *t, uint32_t doc, uint32_t lane)
-{
-    typedef typename P::template doc<true> D;
-    const term_filter f = read(&t->filter);
-    if (f.map_shift == EXACT_SLOTS)
-        return dense_posting(X, f, doc);
-    const term_blocks at = read(&t->at);
-    const term_payload p = read(&t->payload);
-    uint32_t k = __ldg(X.tables + at.table + (doc >> at.table_shift)), c;
-    for (;;) {
-        const uint32_t i = k + lane;
-        c = __popc(__ballot_sync(ALL_LANES, i < at.n_blocks && __ldg(X.heads + at.first_block + i) <= doc));
-        if (c < 32)
-            break;
-        k += 31;
-    }
-    if (c == 0)
-        return UINT32_MAX;
-    const uint32_t j = k + c - 1, len = block_len<P>(X), n = j + 1 < at.n_blocks ? len : p.df - j * len;
-    const uint32_t begin = j ? __ldg(X.docid_ends + at.first_block + j - 1) : 0,
-                   end = __ldg(X.docid_ends + at.first_block + j);
-    uint32_t carry = __ldg(X.heads + at.first_block + j) - 1;
-    D dec;
-    dec.open(X.payload + p.words + begin, end - begin, n, lane, decoder_arg<D>(t->weight.codecs));
-    for (uint32_t i = 0; i < n; i += D::SEG) {
-        uint32_t d[D::V], hit = D::V;
-        dec.next(lane, d);
-        carry = segment_docids(d, carry, lane);
-#pragma unroll
-        for (int v = 0; v < D::V; ++v)
-            hit = d[v] == doc && i + lane * D::V + v < n ? v : hit;
-        const uint32_t who = __ballot_sync(ALL_LANES, hit < D::V);
-        if (who)
-            return j * len + i + __shfl_sync(ALL_LANES, lane * D::V + hit, __ffs(who) - 1);
-    }
-    return UINT32_MAX;
-}
-
-/* Returns the word at which the positions of a block end. */
-__device__ __forceinline__ uint64_t positions_end(const gpu_positions &S, uint32_t block)
-{
-    uint64_t passed = 0;
-    while (passed < S.n_wraps && __ldg(S.wraps + passed) <= block)
-        ++passed;
-    return passed << 32 | __ldg(S.ends + block);
-}
 
 /* Returns the place of a document that the list holds, the same in all lanes. */
 template <class P>
@@ -126,88 +60,6 @@ __device__ __forceinline__ word_place find_place(const gpu_index &X, const gpu_p
 
 /* ---- positions ---- */
 
-/* The positions of a posting, in their order. */
-struct position_stream {
-    const uint32_t *words; /* [n_words] of the block */
-    uint32_t n_words, b;   /* b: bits of a value's low part */
-    uint32_t high;         /* the bit at which the high parts begin */
-    uint32_t next, end;    /* values of the block: the next one, and where the posting's end */
-    uint32_t word, before; /* where ones are counted from, a multiple of 32 words behind the first one of high parts;
-                              and how many are before it */
-    uint32_t carry;        /* the position before the next one; -1 at the beginning */
-
-    /* Begins. false: the block cannot be read. */
-    __device__ __forceinline__ bool open(const gpu_positions &S, const word_place &w)
-    {
-        words = S.words + w.begin;
-        n_words = w.n_words;
-        b = n_words ? __ldg(words) & 31 : 0;
-        const uint64_t bits = 5 + (uint64_t)w.n_values * b;
-        high = (uint32_t)bits;
-        next = w.first;
-        end = w.first + w.tf;
-        word = high / 32;
-        before = 0;
-        carry = UINT32_MAX;
-        return bits + w.n_values <= (uint64_t)n_words * 32 && w.tf && end <= w.n_values && end >= w.tf;
-    }
-
-    /* Moves up to 31 positions to lanes 1, 2, ...; the other lanes get NO_POSITION. Returns their number; 0: the block
-     * is damaged. Called while next < end. */
-    __device__ __forceinline__ uint32_t read(uint32_t lane, uint32_t &position)
-    {
-        const uint32_t n = min(end - next, 31u), rank = next - 1 + lane; /* the ones that end values */
-        uint32_t bit = high - 1;
-        bool open = lane <= n && rank != UINT32_MAX;
-        for (;;) {
-            const uint32_t at = word + lane;
-            uint32_t w = at < n_words ? __ldg(words + at) : 0;
-            if (at == high / 32)
-                w &= ~0u << high % 32;
-            const uint32_t sum = warp_inclusive(__popc(w), lane), all = __shfl_sync(ALL_LANES, sum, 31);
-            const uint32_t wanted = rank - before;
-            uint32_t from = 0; /* the lane whose word has it */
-#pragma unroll
-            for (uint32_t step = 16; step; step >>= 1) {
-                const uint32_t y = __shfl_sync(ALL_LANES, sum, from + step - 1);
-                from += y <= wanted ? step : 0;
-            }
-            uint32_t x = __shfl_sync(ALL_LANES, w, from);
-            uint32_t k = wanted - (__shfl_sync(ALL_LANES, sum, from) - __popc(x)), place = 0;
-#pragma unroll
-            for (uint32_t step = 16; step; step >>= 1) {
-                const uint32_t c = __popc(x & ((1u << step) - 1));
-                const bool above = k >= c;
-                k -= above ? c : 0;
-                place += above ? step : 0;
-                x >>= above ? step : 0;
-            }
-            if (open && wanted < all) {
-                bit = (word + from) * 32 + place;
-                open = false;
-            }
-            if (!__any_sync(ALL_LANES, open))
-                break;
-            before += all;
-            word += 32;
-            if (word >= n_words)
-                return 0;
-        }
-        const uint32_t previous = __shfl_up_sync(ALL_LANES, bit, 1);
-        const bool mine = lane && lane <= n;
-        uint32_t gap = 0;
-        if (mine) {
-            const uint32_t low = 5 + rank * b, *p = words + low / 32;
-            gap = ((bit - previous - 1) << b | (__funnelshift_r(__ldg(p), __ldg(p + 1), low) & gx_low_bits(b))) + 1;
-        }
-        const uint32_t sum = carry + warp_inclusive(gap, lane);
-        position = mine ? sum : NO_POSITION;
-        next += n;
-        carry = __shfl_sync(ALL_LANES, sum, n);
-        return __any_sync(ALL_LANES, mine && (sum > MOST_POSITION || gap > MOST_POSITION + 1)) ? 0 : n;
-    }
-};
-
 /* Whether q, of which lanes 1 .. 31 have rising values, has the value. */
 __device__ __forceinline__ bool has_position(uint32_t q, uint32_t value)
 {
@@ -219,24 +71,6 @@ __device__ __forceinline__ bool has_position(uint32_t q, uint32_t value)
 }
 
 /* ---- a phrase ---- */
-
-/* A phrase of the program: [n] words. */
-struct program_phrase {
-    const uint32_t *words;
-    uint32_t n;
-    float w;
-
-    __device__ __forceinline__ uint32_t place(uint32_t i) const { return __ldg(words + i) & (GX_MAX_PLACES - 1); }
-    __device__ __forceinline__ uint32_t offset(uint32_t i) const { return __ldg(words + i) >> GX_PLACE_BITS; }
-};
-
-/* Reads the phrase at `at` of a program, and moves behind it. */
-__device__ __forceinline__ program_phrase next_phrase(const uint32_t *&at)
-{
-    const program_phrase p = {at + 2, __ldg(at + 1), __uint_as_float(__ldg(at))};
-    at += 2 + p.n;
-    return p;
-}
 
 __device__ __forceinline__ word_place shuffle(const word_place &w, uint32_t from)
 {
@@ -297,46 +131,38 @@ __device__ __forceinline__ uint32_t count_phrase(const gpu_positions &S, const p
     return tf;
 }
 
-/* Returns the number of positions that a document's title takes. */
-__device__ __forceinline__ uint32_t title_positions(const gpu_positions &S, uint32_t doc)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; S.titles && i < S.title_width; ++i)
-        n |= (uint32_t)__ldg(S.titles + (size_t)doc * S.title_width + i) << 8 * i;
-    return n;
-}
-
 template <class P>
 __device__ __noinline__ bool match_phrases(const gpu_index &X, const gpu_batch &R, const gpu_query &Q,
                                            const gpu_term *terms, candidate &c, uint32_t T, uint32_t lane)
 {
-    const uint32_t *const program = R.programs + Q.program, n_phrases = __ldg(program + GX_PROGRAM_PHRASES),
-                          n_places = __ldg(program + GX_PROGRAM_PLACES), doc = c.doc;
+    const phrase_program G(R.programs + Q.program);
+    const gpu_positions S = *R.positions;
+    const uint32_t doc = c.doc;
     word_place mine = {0, 0, 0, 0, 0};
     uint32_t score = c.s; /* less what the phrases' lists have added */
-    for (uint32_t i = 0; i < n_places; ++i) {
-        const gpu_term *t = terms + __ldg(program + GX_PROGRAM_TERMS + i);
-        const word_place w = find_place<P>(X, R.positions, t, doc, lane);
+    for (uint32_t i = 0; i < G.n_places; ++i) {
+        const gpu_term *t = terms + __ldg(G.places + i);
+        const word_place w = find_place<P>(X, S, t, doc, lane);
         if (w.tf == 0)
             return false;
         score -= gx_bm25_impact(t->weight.w, w.tf, c.K);
         if (lane == i)
             mine = w;
     }
-    const uint32_t *at = program + GX_PROGRAM_TERMS + n_places;
+    const uint32_t *at = G.phrases;
     uint32_t bound = score;
-    for (uint32_t i = 0; i < n_phrases; ++i) {
+    for (uint32_t i = 0; i < G.n_phrases; ++i) {
         const program_phrase p = next_phrase(at);
         bound += gx_bm25_bound(p.w, __shfl_sync(ALL_LANES, mine.tf, p.place(rarest_word(p, mine.tf))), c.K);
     }
     if (bound < T)
         return false;
-    const uint32_t title = title_positions(R.positions, doc);
+    const uint32_t title = title_positions(S, doc);
     bool readable = true;
-    at = program + GX_PROGRAM_TERMS + n_places;
-    for (uint32_t i = 0; i < n_phrases; ++i) {
+    at = G.phrases;
+    for (uint32_t i = 0; i < G.n_phrases; ++i) {
         const program_phrase p = next_phrase(at);
-        const uint32_t tf = count_phrase(R.positions, p, mine, title, lane, readable);
+        const uint32_t tf = count_phrase(S, p, mine, title, lane, readable);
         if (!readable && lane == 0)
             atomicAdd(R.counts + COUNT_UNREADABLE, 1ull);
         if (!readable || tf == 0)

@@ -57,6 +57,10 @@ template <class P> constexpr bool HAS_LIST = true;
 
 /* Whether the queries have phrases, which documents are tested for last (phrases.cuh). */
 template <class P> constexpr bool HAS_PHRASES = false;
+/* Whether they have and positions are plain: then postings have their numbers in the item beside their tfs, so
+ * that documents are tested one a lane (plain_phrases.cuh). */
+template <class P> constexpr bool HAS_PLAIN_PHRASES = false;
+constexpr uint32_t NUMBER_SHIFT = 20, NUMBERED_TF = (1u << NUMBER_SHIFT) - 1;
 
 /* Returns the posting of a document that a dense list holds: its rank in the map. */
 __device__ __forceinline__ uint32_t dense_posting(const gpu_index &X, const term_filter &f, uint32_t doc)
@@ -230,6 +234,17 @@ __device__ __forceinline__ bool look_up_rest(const gpu_index &X, const item_list
 template <class P>
 __device__ __noinline__ bool match_phrases(const gpu_index &X, const gpu_batch &R, const gpu_query &Q,
                                            const gpu_term *terms, candidate &c, uint32_t T, uint32_t lane);
+
+/* With HAS_PLAIN_PHRASES score goes in two steps. Those of up to 32 postings whose bounds by the maps reach T are
+ * appended to bounded[n]; returns their new number. Then up to 32 of them are scored as score does it. */
+template <class P>
+__device__ __noinline__ uint32_t bound_phrases(const gpu_index &X, const gpu_batch &R, const staged_item &staged,
+                                               const item_lists &L, uint2 posting, bool valid, uint32_t T,
+                                               uint32_t lane, uint2 *bounded, uint32_t n);
+template <class P, class SHARED>
+__device__ __noinline__ uint32_t score_phrases(const gpu_index &X, const gpu_batch &R, const staged_item &staged,
+                                               const item_lists &L, uint2 posting, bool valid, uint32_t T,
+                                               uint32_t lane, SHARED &ws);
 
 /* Scores up to 32 postings of the item's list, one a lane. Documents that reach T become
  * candidates. Returns the threshold. SHARED is warp_shared or has its `wrote` and `lookups`. */

@@ -38,6 +38,8 @@
 
 #include "query/gpu/kernels/score.cuh"
 
+#include <type_traits>
+
 namespace gx {
 
 /* Thread blocks per SM. This limits the registers of a thread. They must suffice for the loop over
@@ -97,17 +99,18 @@ constexpr int ABSENT = 1 << 20;
 static_assert((uint64_t)ABSENT * GX_MAX_TERMS <= 1u << 31, "no sum of them is less than an int can be");
 
 /* Appends the postings of a segment with f >= tf_min to those that wait for the maps. Returns
- * their new number. */
-template <uint32_t V>
+ * their new number. NUMBERED: each has its number in the item, the lane's first one `number`, beside its tf. */
+template <bool NUMBERED, uint32_t V>
 __device__ __forceinline__ uint32_t collect(const uint32_t (&d)[V], const uint32_t (&f)[V], uint32_t tf_min,
-                                            uint2 *waiting, uint32_t n_waiting, uint32_t lane)
+                                            uint2 *waiting, uint32_t n_waiting, uint32_t lane, uint32_t number)
 {
 #pragma unroll
     for (uint32_t v = 0; v < V; ++v) {
         const bool passes = f[v] >= tf_min;
         const uint32_t who = __ballot_sync(ALL_LANES, passes);
         if (passes)
-            waiting[n_waiting + __popc(who & ((1u << lane) - 1))] = make_uint2(d[v], f[v]);
+            waiting[n_waiting + __popc(who & ((1u << lane) - 1))] =
+                make_uint2(d[v], NUMBERED ? min(f[v], NUMBERED_TF) | (number + v) << NUMBER_SHIFT : f[v]);
         n_waiting += __popc(who);
     }
     return n_waiting;
@@ -207,8 +210,9 @@ __device__ __forceinline__ bool apply_tests(const gpu_test *tests, uint32_t n, c
  * TESTED, the query's tests to the queue, which grows down from queue_end. Returns its new length. A
  * tf of 0 marks no posting. Lane i of slack_by_tf has the slack of a posting with tf i (lane 31: of
  * 31 and more): its bound minus the threshold (AND: 0), or a negative value if the bound does not
- * reach the threshold. With SOME_REQUIRED the lists of an AND from L.n_required on need not hold a document. */
-template <bool TESTED, uint32_t V, bool SOME_REQUIRED = false>
+ * reach the threshold. With SOME_REQUIRED the lists of an AND from L.n_required on need not hold a document.
+ * NUMBERED: as collect has it. */
+template <bool TESTED, uint32_t V, bool SOME_REQUIRED = false, bool NUMBERED = false>
 __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &Q, const item_lists &L, int slack_by_tf,
                                            uint32_t (&d)[V], const uint32_t (&f)[V], uint2 *queue_end,
                                            uint32_t *n_queued, uint32_t queued)
@@ -217,7 +221,7 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &
     uint32_t w[V];
 #pragma unroll
     for (uint32_t v = 0; v < V; ++v) {
-        slack[v] = __shfl_sync(ALL_LANES, slack_by_tf, min(f[v], 31u));
+        slack[v] = __shfl_sync(ALL_LANES, slack_by_tf, min(NUMBERED ? f[v] & NUMBERED_TF : f[v], 31u));
         d[v] = min(d[v], X.n_docs - 1); /* a damaged list can have any docid */
         w[v] = 0;
     }
@@ -245,6 +249,7 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &
 #pragma unroll
     for (uint32_t v = 0; v < V; ++v)
         mine += slack[v] >> 31;
+    const uint32_t n = __reduce_add_sync(ALL_LANES, mine);
     if (threadIdx.x % 32 == 0)
         *n_queued = queued;
     __syncwarp();
@@ -257,9 +262,7 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &
         }
     }
     __syncwarp();
-    queued = *(volatile uint32_t *)n_queued;
-    __syncwarp(); /* all have read before the next call writes */
-    return queued;
+    return queued + n;
 }
 
 /* ---- items ---- */
@@ -403,7 +406,7 @@ template <class P, bool LONG, uint32_t V> struct item_search {
     uint32_t tf_min; /* the least tf whose bound reaches T; 0: T has changed */
     int slack_by_tf = -1;
     uint32_t k = 0, n = 0; /* the block that is read, and its postings */
-    uint32_t n_waiting = 0, n_queued = 0;
+    uint32_t n_waiting = 0, n_queued = 0, n_bounded = 0;
     reader block;
 
     /* Store the bound of a posting by its tf, lane i that of tf i (lane 31: of 31 and more), with
@@ -461,7 +464,9 @@ template <class P, bool LONG, uint32_t V> struct item_search {
                      decoder_arg<typename reader::D>(own->weight.codecs), d);
         if (READS_TESTS<P> && !DIRECT && staged.query.flags & QUERY_EARLY_MASK)
             apply_early_mask<V>(staged.query, X.n_docs, tf_min, d, f);
-        n_waiting = DIRECT ? BATCH : collect<V>(d, f, tf_min, ws.postings, n_waiting, lane);
+        n_waiting = DIRECT ? BATCH
+                           : collect<HAS_PLAIN_PHRASES<P>>(d, f, tf_min, ws.postings, n_waiting, lane,
+                                                           k * block_size + block.done + lane * V);
         k += block.next(n);
     }
 
@@ -478,7 +483,7 @@ template <class P, bool LONG, uint32_t V> struct item_search {
         } else {
             uint32_t docids[BATCH / 32], tfs[BATCH / 32];
             take_batch(ws.postings + n_waiting, take, lane, docids, tfs);
-            n_queued = filter<READS_TESTS<P>, BATCH / 32, HAS_PHRASES<P>>(
+            n_queued = filter<READS_TESTS<P>, BATCH / 32, HAS_PHRASES<P>, HAS_PLAIN_PHRASES<P>>(
                 X, staged.query, L, slack_by_tf, docids, tfs, ws.postings + SPACE<V>, &ws.n_queued, n_queued);
         }
         return __shfl_sync(ALL_LANES, read_early, 0);
@@ -491,9 +496,26 @@ template <class P, bool LONG, uint32_t V> struct item_search {
         const uint2 *const queue_end = ws.postings + SPACE<V>;
         const uint2 posting = lane < take ? queue_end[(int)lane - (int)n_queued] : make_uint2(0, 1);
         n_queued -= take;
-        now = score<P, LONG>(X, R, staged, L, posting, lane < take, max(T, now), lane, ws);
+        if constexpr (HAS_PLAIN_PHRASES<P>) {
+            n_bounded = bound_phrases<P>(X, R, staged, L, posting, lane < take, max(T, now), lane,
+                                         static_cast<phrase_shared<V> &>(ws).bounded, n_bounded);
+            now = n_bounded >= 32 ? score_bounded(now) : now;
+        } else {
+            now = score<P, LONG>(X, R, staged, L, posting, lane < take, max(T, now), lane, ws);
+        }
         __syncwarp();
         return now;
+    }
+
+    /* Score up to 32 documents of phrase_shared.bounded. As score_queued. */
+    __device__ __forceinline__ uint32_t score_bounded(uint32_t now)
+    {
+        const uint32_t take = min(n_bounded, 32u);
+        const uint2 *const bounded = static_cast<phrase_shared<V> &>(ws).bounded;
+        n_bounded -= take;
+        const uint2 posting = lane < take ? bounded[n_bounded + lane] : make_uint2(0, 1);
+        __syncwarp();
+        return score_phrases<P>(X, R, staged, L, posting, lane < take, max(T, now), lane, ws);
     }
 
     __device__ __forceinline__ void run()
@@ -510,6 +532,10 @@ template <class P, bool LONG, uint32_t V> struct item_search {
             const bool ends = k == n_blocks && n_waiting == 0;
             while (n_queued > MAX_QUEUED || (n_queued && ends))
                 now = score_queued(now);
+            if constexpr (HAS_PLAIN_PHRASES<P>) {
+                if (ends && n_bounded)
+                    now = score_bounded(now);
+            }
             if (ends)
                 break;
             tf_min = now > T ? 0 : tf_min;
@@ -576,7 +602,8 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
     constexpr uint32_t V = P::template doc<true>::V;
     extern __shared__ uint4 shared[];
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    warp_shared<V> &ws = reinterpret_cast<warp_shared<V> *>(shared)[warp];
+    typedef typename std::conditional<HAS_PLAIN_PHRASES<P>, phrase_shared<V>, warp_shared<V>>::type space;
+    warp_shared<V> &ws = reinterpret_cast<space *>(shared)[warp];
     const uint32_t first_free = gridDim.x * SEARCH_WARPS; /* the first items are assigned by position */
     uint32_t next = blockIdx.x + gridDim.x * warp, later = 0;
     if (next >= R.n_items)

@@ -68,6 +68,12 @@ template <uint32_t V> struct alignas(16) warp_shared {
     uint32_t decoded, lookups, wrote;
 };
 
+/* The same of a search with plain phrases: documents whose bounds by the maps reach the threshold, which wait until
+ * the lanes have enough of them. */
+template <uint32_t V> struct alignas(16) phrase_shared : warp_shared<V> {
+    uint2 bounded[64];
+};
+
 /* ---- copies from global to shared memory ---- */
 
 __device__ __forceinline__ void cp_async_4(void *shared, const void *global)

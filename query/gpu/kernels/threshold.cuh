@@ -218,6 +218,34 @@ __device__ __forceinline__ uint32_t accept(const gpu_batch &R, const gpu_query &
     return T;
 }
 
+/* Accepts the documents of the lanes in `who`, at least one. As accept. */
+template <class P>
+__device__ __forceinline__ uint32_t accept_all(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t s,
+                                               uint32_t doc, uint32_t who, uint32_t T, uint32_t lane)
+{
+    gpu_query_state *st = R.states + q;
+    uint32_t *histogram = R.histograms + (size_t)q * BINS;
+    const uint32_t k = Q.k, n = __popc(who), leader = __ffs(who) - 1, step = max(k / 8, 1u);
+    uint32_t first = 0;
+    if (lane == leader)
+        first = atomicAdd(&st->count, n);
+    first = __shfl_sync(ALL_LANES, first, leader);
+    if (who >> lane & 1) {
+        const uint32_t at = first + __popc(who & ((1u << lane) - 1));
+        atomicAdd(histogram + score_bin(s, Q.bin_base, Q.bin_shift), 1);
+        if (at < Q.capacity)
+            R.candidates[Q.candidates + at] = (unsigned long long)gx_key(s, doc);
+    }
+    __syncwarp();
+    if (first + n >= k && (first < k || (first + n - k) / step != (first - k) / step)) {
+        const uint32_t t = raise_threshold(histogram, k, Q.bin_base, Q.bin_shift, lane);
+        if (lane == 0 && t > T)
+            threshold_policy<P>::publish(R, q, t);
+        T = max(T, t);
+    }
+    return T;
+}
+
 } // namespace gx
 
 #endif

@@ -1,5 +1,6 @@
 /* Phrases that a GPU finds: batches of random queries of words and phrases, under operators, signs, filters, boosts and
- * any k, against the CPU's answers, on indexes of several codecs; and damaged positions.
+ * any k, against the CPU's answers, on indexes of several codecs, with documents whose positions do not fit into 16
+ * bits, and with blocks whose docids are far apart; and damaged positions.
  *
  * GX_TEST_SEED is the seed of all that is random, 29 without it. GX_TEST_CASES=N makes N batches of each index,
  * GX_TEST_DOCS=N documents. */
@@ -11,7 +12,15 @@
 #include "tests/support/scratch.h"
 #include "tests/support/test.h"
 
-enum { N_COMMON = 24, N_WORDS = 900, MOST_QUERIES = 48, MOST_TEXT = 1 << 20, MOST_K = 1000, LINE = 512 };
+enum {
+    MOST_PLAIN = 65536,
+    N_COMMON = 24,
+    N_WORDS = 900,
+    MOST_QUERIES = 48,
+    MOST_TEXT = 1 << 20,
+    MOST_K = 1000,
+    LINE = 512
+};
 
 static uint64_t seed = 29;
 static uint32_t n_docs = 6000, n_cases = 12;
@@ -37,11 +46,14 @@ static uint32_t random_word(void)
 
 /* ---- documents ---- */
 
-/* Words, some of which repeat what was said before. Returns the text's length. */
-static size_t random_text(uint32_t n)
+/* n words that no query has, and behind them others, some of which repeat what was said before. Returns the text's
+ * length. */
+static size_t random_text(uint32_t n_other, uint32_t n)
 {
     uint32_t words[64];
     size_t len = 0;
+    for (uint32_t i = 0; i < n_other; ++i)
+        len += (size_t)sprintf(text + len, "other%u ", i % 1000);
     for (uint32_t i = 0; i < n && len + 16 < MOST_TEXT; ++i) {
         words[i % 64] = i > 8 && below(3) == 0 ? words[(i - 1 - below(6)) % 64] : random_word();
         len += (size_t)sprintf(text + len, "w%u ", words[i % 64]);
@@ -49,8 +61,22 @@ static size_t random_text(uint32_t n)
     return len;
 }
 
-static void build(const char *path, const char *codec)
+typedef enum texts {
+    USUAL,
+    ONE_LONG, /* one of them has too many words for plain positions */
+    SPARSE    /* most have one word that no other has: the docids of a block do not fit into 16 bits */
+} texts;
+
+static uint32_t text_length(texts kind, uint32_t d, uint32_t n)
 {
+    if (kind == SPARSE)
+        return d % 700 && d + 90 < n ? 0 : 1 + below(60);
+    return below(700) == 0 ? 2000 + below(9000) : below(60);
+}
+
+static void build(const char *path, const char *codec, texts kind)
+{
+    const uint32_t n = kind == SPARSE ? n_docs + 66000 : n_docs;
     static const gx_attribute year = {"year", GX_ATTRIBUTE_INT};
     gx_builder_options o = GX_BUILDER_OPTIONS;
     gx_builder *b;
@@ -63,11 +89,12 @@ static void build(const char *path, const char *codec)
     o.n_attributes = 1;
     if (gx_builder_open(&b, &o, &err))
         fail_msg("%s", err.text);
-    for (uint32_t d = 0; d < n_docs; ++d) {
+    for (uint32_t d = 0; d < n; ++d) {
         char id[16], title[64], value[16];
-        const uint32_t length = below(700) == 0 ? 2000 + below(9000) : below(60);
         const gx_attribute_value v = {0, value, (size_t)sprintf(value, "%u", 2000 + below(20))};
-        const size_t len = random_text(length);
+        size_t len = random_text(kind == ONE_LONG && d == 7 ? MOST_PLAIN : 0, text_length(kind, d, n));
+        if (len == 0)
+            len = (size_t)sprintf(text, "alone%u", d);
         gx_document doc = {.size = sizeof doc,
                            .id = id,
                            .id_len = (size_t)sprintf(id, "%u", d),
@@ -75,7 +102,7 @@ static void build(const char *path, const char *codec)
                            .text_len = len,
                            .values = &v,
                            .n_values = 1};
-        if (below(3)) {
+        if (kind != SPARSE && below(3)) {
             doc.title = title;
             doc.title_len = (size_t)sprintf(title, "w%u w%u w%u", random_word(), random_word(), random_word());
         }
@@ -213,14 +240,14 @@ static void damage_positions(const char *path)
     free(im.bytes);
 }
 
-static void compare_engines(const char *codec, bool damage)
+static void compare_engines(const char *codec, texts kind, bool damage)
 {
     gx_error err = {0};
     gx_index *ix;
     gx_engine *cpu_engine, *gpu_engine;
     gx_session *cpu, *gpu;
     const char *path = in_dir("phrases.gx");
-    build(path, codec);
+    build(path, codec, kind);
     if (damage)
         damage_positions(path);
     if (gx_index_open(&ix, path, NULL, &err))
@@ -241,27 +268,42 @@ static void compare_engines(const char *codec, bool damage)
 static void phrases_of_the_usual_codec(void **state)
 {
     (void)state;
-    compare_engines("gpubp128", false);
+    compare_engines("gpubp128", USUAL, false);
 }
 
 static void phrases_of_other_codecs(void **state)
 {
     (void)state;
-    compare_engines("gpuvbyte1024", false);
-    compare_engines("auto", false);
+    compare_engines("gpuvbyte1024", USUAL, false);
+    compare_engines("auto", USUAL, false);
+}
+
+static void phrases_of_a_long_document(void **state)
+{
+    (void)state;
+    compare_engines("gpubp128", ONE_LONG, false);
+    compare_engines("auto", ONE_LONG, false);
+}
+
+static void phrases_of_documents_far_apart(void **state)
+{
+    (void)state;
+    compare_engines("gpubp128", SPARSE, false);
+    compare_engines("auto", SPARSE, false);
 }
 
 static void damaged_positions_harm_nobody(void **state)
 {
     (void)state;
-    compare_engines("gpubp128", true);
+    compare_engines("gpubp128", USUAL, true);
+    compare_engines("gpubp128", ONE_LONG, true);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(phrases_of_the_usual_codec),
-        cmocka_unit_test(phrases_of_other_codecs),
+        cmocka_unit_test(phrases_of_the_usual_codec),    cmocka_unit_test(phrases_of_other_codecs),
+        cmocka_unit_test(phrases_of_a_long_document),    cmocka_unit_test(phrases_of_documents_far_apart),
         cmocka_unit_test(damaged_positions_harm_nobody),
     };
     seed = env_uint("GX_TEST_SEED", 29);
