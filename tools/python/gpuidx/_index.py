@@ -471,6 +471,8 @@ class Index:
     anew on first use: that works on the CPU; CUDA refuses it, so use the "spawn" start method with a GPU.
     """
 
+    _shard: Any = ffi.NULL  # gpuidx.ray: the gx_shard that its engines are
+
     def __init__(self, path: Union[str, "os.PathLike[str]"], *, engine: str = "auto", device: int = 0,
                  device_memory: int = 0, map_memory: Optional[int] = None, result_cache: int = 0,
                  check: str = "checksum", load: str = "map", devices: Iterable[int] = (),
@@ -602,7 +604,7 @@ class Index:
                 return self
             new: Index = object.__new__(type(self))
             new._begin(self.path, self._arguments)
-            new._place = self._place
+            new._place, new._shard = self._place, self._shard
             new._take(out[0])
             for kind, engine in list(self._engines.items()) if self._pid == os.getpid() else ():
                 opened = ffi.new("gx_engine **")
@@ -697,6 +699,7 @@ class Index:
                 maps = self._arguments["map_memory"]
                 opt.map_memory = UINT64_MAX if maps is None else maps
                 opt.result_cache = self._arguments["result_cache"] or 0
+                opt.shard = self._shard
                 check(lib.gx_engine_open(out, self._index, opt, err), err)
                 self._engines[kind] = out[0]
             return self._engines[kind]
