@@ -30,9 +30,10 @@ static void unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out)
         return;
     }
     const gx_unpacker4 u = gx_unpack_from(words, b);
-    for (uint32_t g = 0; 8 * g < n; ++g) {
-        vst1q_u32(out + 8 * g, gx_unpack_half(&u, g, 0));
-        vst1q_u32(out + 8 * g + 4, gx_unpack_half(&u, g, 1));
+    const uint8_t *p = u.p;
+    for (const uint32_t *const end = out + n; out < end; out += 8, p += (size_t)b) {
+        vst1q_u32(out, gx_unpack_half_at(&u, p, 0));
+        vst1q_u32(out + 4, gx_unpack_half_at(&u, p, 1));
     }
 }
 

@@ -4,6 +4,7 @@
 #define GX_CODECS_WORDS_UNPACK_NEON_H
 
 #include <arm_neon.h>
+#include <stddef.h>
 
 #include "codecs/words/packed_tables.h"
 
@@ -30,11 +31,17 @@ static inline gx_unpacker4 gx_unpack_from(const uint32_t *words, uint32_t b)
                           4 * b / 8};
 }
 
+/* Half h of the 8 integers that begin at p. */
+static inline uint32x4_t gx_unpack_half_at(const gx_unpacker4 *u, const uint8_t *p, uint32_t h)
+{
+    const uint8x16_t bytes = vqtbl1q_u8(vld1q_u8(p + (h ? (size_t)u->half : 0)), u->from[h]);
+    return vandq_u32(vshlq_u32(vreinterpretq_u32_u8(bytes), u->shift[h]), u->mask);
+}
+
 /* Half h of integers 8 g to 8 g + 7. */
 static inline uint32x4_t gx_unpack_half(const gx_unpacker4 *u, uint32_t g, uint32_t h)
 {
-    const uint8x16_t bytes = vqtbl1q_u8(vld1q_u8(u->p + u->b * g + (h ? u->half : 0)), u->from[h]);
-    return vandq_u32(vshlq_u32(vreinterpretq_u32_u8(bytes), u->shift[h]), u->mask);
+    return gx_unpack_half_at(u, u->p + u->b * g, h);
 }
 
 /* Inclusive sums of 4 lanes. */
@@ -59,10 +66,11 @@ static inline uint32x4_t gx_add_prefix4(uint32x4_t v, uint32x4_t *last)
 static inline void gx_unpack_docids8(const uint32_t *words, uint32_t b, uint32_t n, uint32_t first, uint32_t *docids)
 {
     const gx_unpacker4 u = gx_unpack_from(words, b);
+    const uint8_t *p = u.p;
     uint32x4_t last = vdupq_n_u32(first - 1);
-    for (uint32_t g = 0; 8 * g < n; ++g) {
-        vst1q_u32(docids + 8 * g, gx_add_prefix4(gx_unpack_half(&u, g, 0), &last));
-        vst1q_u32(docids + 8 * g + 4, gx_add_prefix4(gx_unpack_half(&u, g, 1), &last));
+    for (const uint32_t *const end = docids + n; docids < end; docids += 8, p += (size_t)b) {
+        vst1q_u32(docids, gx_add_prefix4(gx_unpack_half_at(&u, p, 0), &last));
+        vst1q_u32(docids + 4, gx_add_prefix4(gx_unpack_half_at(&u, p, 1), &last));
     }
 }
 
