@@ -107,7 +107,8 @@ static gx_status take_heads(search *s, uint64_t n, gx_error *err)
     const gx_list_of_results *l = s->f.l;
     const gx_hits *hits = &s->f.hits;
     gx_status st = GX_OK;
-    memset(s->counts, 0, s->heads->n * sizeof *s->counts);
+    if (s->heads->n)
+        memset(s->counts, 0, s->heads->n * sizeof *s->counts);
     for (uint32_t i = 0; i < hits->n && s->heads->n < n && st == GX_OK; ++i) {
         gx_head head = {.docid = gx_hits_docid(hits, i), .score = gx_key_score(hits->keys[i])};
         head.value = gx_collapse_value(l->s->en->ix, l->by, head.docid);
