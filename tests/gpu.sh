@@ -34,7 +34,7 @@ for part; do
     test)
         for t in device upload_cuda list_kernels merge_find bounds_cuda select_cuda sub_batch_cuda wah_cuda \
             containers_cuda bitmap_columns_cuda bitmaps query replicas session residency approximate conditions \
-            filter facets_gpu phrases_gpu changes service service_chunks query_bench wide; do
+            filter facets_gpu fields_gpu phrases_gpu changes service service_chunks query_bench wide; do
             if [[ -x $dir/test_$t ]]; then
                 check "test_$t" 0 "$dir/test_$t"
             else

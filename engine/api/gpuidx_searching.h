@@ -34,9 +34,9 @@ extern "C" {
  * gx_query_options.preset must be a BM25 scorer then (of GX_FIELDS_SUM and GX_FIELDS_BEST, the view's), and its k1
  * and b are NaN or those of the view. It makes a list when a query first asks for it, in 3 to 5 bytes a posting of
  * memory, and keeps it until it is closed: the first query of a word is slower, by some ns a posting. Keep views that
- * are used again. A GPU cannot search it: open a CPU engine. gx_query_options.approximate has no effect on
- * GX_FIELDS_BEST, which is exact. Filters of the index are good for its views, too. The index stays open as long as
- * the view. */
+ * are used again. An engine of GX_ENGINE_AUTO is the CPU; GX_ENGINE_GPU makes all lists first. `approximate` has no
+ * effect on GX_FIELDS_BEST, which is exact. Filters of the index are good for its views, too. The index stays open as
+ * long as the view. */
 typedef enum gx_field_scoring { GX_FIELDS_BM25F, GX_FIELDS_BEST, GX_FIELDS_SUM } gx_field_scoring;
 #define GX_N_FIELD_SCORINGS 3
 GX_API const char *gx_field_scoring_name(gx_field_scoring s); /* "bm25f", "best", "sum"; "?" of others */
@@ -61,6 +61,10 @@ GX_API gx_status gx_index_open_view(gx_index **out, gx_index *ix, const gx_view_
 
 /* The i-th field: its name, NULL where there are no more, and the sum of its lengths (may be NULL). */
 GX_API const char *gx_index_field(const gx_index *ix, uint32_t i, uint64_t *n_tokens);
+
+/* How many documents have the term in each field, dfs[fields]; 0 in all: the index lacks it. GX_EUSAGE: it has
+ * no fields. GX_ENOMEM, GX_ECORRUPT. */
+GX_API gx_status gx_index_field_dfs(const gx_index *ix, const char *term, size_t len, uint64_t *dfs, gx_error *err);
 
 /* ---- filters: expressions over attributes ---- */
 

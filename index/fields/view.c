@@ -2,13 +2,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "engine/status.h"
 
 /* A list that has no document of the index, for one that cannot be made. */
 static const uint32_t nowhere[1] = {UINT32_MAX}, no_words[2 + GX_READ_SLACK / sizeof(uint32_t)];
 
-static const gx_codec *codec_of(uint32_t block_len)
+const gx_codec *gx_view_codec(uint32_t block_len)
 {
     return block_len == 128   ? gx_codec_by_id(GX_CODEC_GPUBP128)
            : block_len == 256 ? gx_codec_by_id(GX_CODEC_GPUBP256)
@@ -70,7 +71,7 @@ static uint32_t encode_blocks(const gx_codec *codec, const gx_field_postings *p,
 static gx_made_list *encode(const gx_view *v, const gx_field_postings *p, uint32_t df)
 {
     const uint32_t block_len = v->base->block_len, n_blocks = df ? (df - 1) / block_len + 1 : 0;
-    const gx_codec *codec = codec_of(block_len);
+    const gx_codec *codec = gx_view_codec(block_len);
     const size_t most = (2 * (size_t)codec->max_words(block_len) + 2) * n_blocks;
     uint32_t *const ends = malloc((most + 1) * sizeof *ends), *const words = ends + 2 * (size_t)n_blocks;
     if (!ends)
@@ -130,15 +131,16 @@ static gx_made_list *find_list(const gx_index *ix, uint32_t term)
     return m;
 }
 
-void gx_view_prepare(const gx_index *ix, uint32_t term)
+uint32_t gx_view_prepare(const gx_index *ix, uint32_t term)
 {
     find_list(ix, term);
+    return ix->view->entries[term].df;
 }
 
 gx_list gx_view_list(const gx_index *ix, uint32_t term)
 {
     const gx_made_list *m = find_list(ix, term);
-    const gx_codec *codec = codec_of(ix->block_len);
+    const gx_codec *codec = gx_view_codec(ix->block_len);
     return m && m->list.df ? m->list
                            : (gx_list){.df = 1,
                                        .n_blocks = 1,
@@ -206,8 +208,7 @@ bool gx_view_in_field(const gx_index *ix, uint32_t list, uint32_t field, uint32_
     if (list < n ? !ix->view->profile.fields[field].used : list / n - 1 != field)
         return false;
     *in_field = (field + 1) * n + list % n;
-    gx_view_prepare(ix, *in_field);
-    return ix->lists[*in_field].df > 0;
+    return gx_view_prepare(ix, *in_field) > 0;
 }
 
 double gx_view_unit(const gx_index *ix, const char *term, size_t len)
@@ -277,6 +278,7 @@ gx_status gx_view_open(gx_index **out, gx_index *base, const gx_view_profile *pr
     v->counts = counts ? gx_view_counts_share(counts) : NULL;
     for (uint32_t i = 0; i < GX_VIEW_LOCKS; ++i)
         pthread_mutex_init(&v->locks[i], NULL);
+    pthread_mutex_init(&v->image_lock, NULL);
     for (uint32_t f = 0; f < base->fields->n; ++f)
         for (uint32_t len = 0; len < GX_KNOWN_LENS; ++len)
             v->norms[f][len] = gx_field_norm_of(&profile->fields[f], len);
@@ -304,6 +306,9 @@ void gx_view_close(gx_index *ix)
         free(v->lists[t]);
     for (uint32_t i = 0; i < GX_VIEW_LOCKS; ++i)
         pthread_mutex_destroy(&v->locks[i]);
+    pthread_mutex_destroy(&v->image_lock);
+    if (v->image)
+        munmap(v->image, v->image_bytes);
     gx_max_tfs_close(ix->max_tfs);
     gx_deletes_close(v->deletes);
     gx_view_counts_close(v->counts);

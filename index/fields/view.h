@@ -74,9 +74,13 @@ const gx_view_profile *gx_view_get_profile(const gx_index *ix);
 /* Whether the score of a document is that of its best field, of an index of any kind. */
 bool gx_view_is_best(const gx_index *ix);
 
-/* Make the list, and set ix->lists[term].df, which may become 0. Thread-safe. */
-void gx_view_prepare(const gx_index *ix, uint32_t term);
+/* Make the list. Returns its df, which may be 0. Thread-safe. */
+uint32_t gx_view_prepare(const gx_index *ix, uint32_t term);
 gx_list gx_view_list(const gx_index *ix, uint32_t term);
+
+/* Make all lists of the view of a file, and lay them out as an index file has them, for a GPU: ix->file, header and the
+ * arrays are those of the view then. Thread-safe. GX_ENOMEM, GX_ECORRUPT, GX_EUSAGE: they are too many. */
+gx_status gx_view_make_image(const gx_index *ix, uint32_t n_threads, gx_error *err);
 
 /* GX_OK, or why a list could not be made: GX_ENOMEM, GX_ECORRUPT. */
 gx_status gx_view_status(const gx_index *ix, gx_error *err);

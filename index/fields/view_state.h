@@ -28,6 +28,9 @@ struct gx_view {
     float *units;                   /* [n_lists], or NULL: all lists have GX_VIEW_UNIT */
     _Atomic(gx_made_list *) *lists; /* [n_lists] */
     pthread_mutex_t locks[GX_VIEW_LOCKS];
+    pthread_mutex_t image_lock; /* of what follows */
+    uint8_t *image;             /* [image_bytes] (view_image.c), or NULL */
+    size_t image_bytes;
     atomic_int failed; /* gx_status */
 };
 
@@ -44,6 +47,9 @@ gx_status gx_field_postings_read(gx_field_postings *p, const gx_index *ix, uint3
 
 /* The tf of the i-th posting in each field, tfs[n_fields]. */
 void gx_field_postings_tfs(const gx_field_postings *p, uint32_t i, uint32_t n_fields, uint32_t *tfs);
+
+/* What codes a view's lists. */
+const gx_codec *gx_view_codec(uint32_t block_len);
 
 static inline float gx_field_norm_of(const gx_field_norm *n, uint32_t len)
 {

@@ -67,9 +67,7 @@ static uint32_t find_viewed(const gx_index *ix, uint64_t hash, const char *term,
     } else {
         id = find_hashed(ix, hash, term, len);
     }
-    if (id != UINT32_MAX)
-        gx_view_prepare(ix, id);
-    return id != UINT32_MAX && ix->lists[id].df ? id : UINT32_MAX;
+    return id != UINT32_MAX && gx_view_prepare(ix, id) ? id : UINT32_MAX;
 }
 
 uint32_t gx_index_find_hashed(const gx_index *ix, uint64_t hash, const char *term, size_t len)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/device.h"
 #include "engine/status.h"
@@ -161,15 +162,20 @@ gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engi
                        "a copy",
                        ix->path);
     const bool of_fields = gx_view_of(ix), asked_gpu = own.kind != GX_ENGINE_CPU;
-    if (of_fields) { /* its lists are made as they are asked for, in the host's memory */
-        own.kind = GX_ENGINE_CPU;
+    if (of_fields) { /* its lists are made as they are asked for; for a GPU all are made at once */
+        own.kind = own.kind == GX_ENGINE_GPU ? GX_ENGINE_GPU : GX_ENGINE_CPU;
         own.join = GX_JOIN_NEVER;
+    }
+    if (of_fields && own.kind == GX_ENGINE_GPU && !ix->parts) {
+        const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+        if ((st = gx_view_make_image(ix, cores > 0 ? (uint32_t)cores : 1, err)) != GX_OK)
+            return st;
     }
     gx_engine *en = new_engine(ix, &own, gpu);
     if (!en)
         return gx_fail(err, GX_ENOMEM, "no memory for an engine");
-    if (of_fields && asked_gpu)
-        gx_fail(&en->fallback, GX_ENOGPU, "fields are weighed by the CPU");
+    if (of_fields && asked_gpu && own.kind == GX_ENGINE_CPU)
+        gx_fail(&en->fallback, GX_ENOGPU, "fields are searched by the CPU, unless a GPU is asked for");
     if (ix->parts) {
         if ((st = open_parts(en, NULL, err)) != GX_OK)
             goto fail;

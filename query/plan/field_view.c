@@ -32,6 +32,20 @@ const char *gx_index_field(const gx_index *ix, uint32_t i, uint64_t *n_tokens)
     return ix->fields->names[i];
 }
 
+gx_status gx_index_field_dfs(const gx_index *ix, const char *term, size_t len, uint64_t *dfs, gx_error *err)
+{
+    gx_view_counts *counts;
+    gx_clear_error(err);
+    if (!ix->fields)
+        return gx_fail(err, GX_EUSAGE, "%s has no fields", ix->path);
+    gx_status st = gx_view_counts_open(&counts, ix, err);
+    if (st != GX_OK)
+        return st;
+    st = gx_view_counts_get(counts, term, len, dfs);
+    gx_view_counts_close(counts);
+    return st == GX_OK ? st : gx_fail(err, st, "%s: %s", ix->path, gx_status_name(st));
+}
+
 static const char *const scorings[GX_N_FIELD_SCORINGS] = {"bm25f", "best", "sum"};
 
 const char *gx_field_scoring_name(gx_field_scoring s)

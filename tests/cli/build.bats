@@ -722,6 +722,10 @@ assert sum(s.values()) <= total + 0.005, (s, total) # which is rounded to 1 ms e
     complains 'needs --fields'
     ask query -q f.gx --fields=all --field-scoring=best --scorer=impact fox
     exits 2
+    ask term f.gx fox --format=json
+    says '"fields":{"title":1,"text":1}'
+    ask term f.gx hen
+    says 'title 0, text 1'
     for how in bm25f best sum; do
         ask query -q f.gx --fields=title^3,text --field-scoring=$how --explain 'red fox'
         exits 0

@@ -502,7 +502,8 @@ static const cli_section sections[] = {
      "this field. `sum` and `best` are what Elasticsearch calls most_fields and best_fields. Answers are exact; what "
      "stands beside idf counts in steps of 2^-23. A list is made for the weights when a query first asks for "
      "it, so the "
-     "first query of a word is slower. The CPU searches fields, also with a GPU.\n"
+     "first query of a word is slower. The CPU searches fields, unless `--engine=gpu` is given: then all lists are "
+     "made first.\n"
      "\n"
      "With `--syntax=boolean`, `title:quark` and `title:(quark gluon)` search for words in this field alone, whose "
      "weight and b count; idf goes by the documents that have the word there. Any field of the index may stand there."},

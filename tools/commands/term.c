@@ -18,6 +18,26 @@ typedef struct found {
     bool impacts, positions;
 } found;
 
+/* In how many documents each field has the term. */
+static int put_fields(const found *f, bool json)
+{
+    uint64_t dfs[GX_MAX_INDEX_FIELDS];
+    gx_error err = {0};
+    const char *name;
+    if (!gx_index_field(f->ix, 0, NULL))
+        return 0;
+    if (gx_index_field_dfs(f->ix, f->term, f->len, dfs, &err))
+        return cli_fail_error(&err);
+    fputs(json ? ",\"fields\":{" : "  in fields      ", stdout);
+    for (uint32_t i = 0; (name = gx_index_field(f->ix, i, NULL)); ++i)
+        if (json)
+            printf("%s\"%s\":%" PRIu64, i ? "," : "", name, dfs[i]);
+        else
+            printf("%s%s %s", i ? ", " : "", name, show_count(dfs[i]));
+    fputs(json ? "}" : "\n", stdout);
+    return 0;
+}
+
 static void put_head(const found *f, bool json)
 {
     const gx_list_size *s = &f->size;
@@ -105,7 +125,9 @@ static int put_term(const gx_index *ix, uint32_t number, uint64_t n, bool positi
     f.term = gx_index_term(ix, number, &f.len);
     gx_index_list_size(ix, number, &f.size);
     put_head(&f, json);
-    const int code = put_postings(&f, n, json);
+    int code = put_fields(&f, json);
+    if (!code)
+        code = put_postings(&f, n, json);
     if (json)
         puts("}");
     return code;
@@ -249,7 +271,8 @@ const cli_command cmd_term = {
         "\n"
         "With `--format=json` each term is a JSON object on a line of its own, with `schema` (1), `term`, "
         "`number` (its rank in byte order, from 0), `df`, `cf`, `bytes`, `docid_bytes`, `tf_bytes`, `blocks`, "
-        "`codec`, `tf_codec`, and `postings`, each with `docid`, `id` and `tf` (`impact` where the index "
+        "`codec`, `tf_codec`, `fields` where the index has some (how many documents have the term in each), and "
+        "`postings`, each with `docid`, `id` and `tf` (`impact` where the index "
         "holds impacts), and with `--positions` `positions`. With `--prefix` and `--like` it is one object with "
         "`prefix` or `like`, `matched` (how many words match) and `words`, each with `term`, `df` and "
         "`distance` (typing errors).",

@@ -1303,6 +1303,18 @@ class Index:
                         for i in range(first, min(first + 1024, self.info.n_terms))]
             yield from part
 
+    def field_dfs(self, term: str) -> Dict[str, int]:
+        """How many documents have the term, as analysis leaves it, in each field of the index; {}: it has no fields."""
+        err, names = new_error(), []
+        with self._use() as file:
+            while lib.gx_index_field(file, len(names), ffi.NULL) != ffi.NULL:
+                names.append(ffi.string(lib.gx_index_field(file, len(names), ffi.NULL)).decode())
+            if not names:
+                return {}
+            dfs, text = ffi.new("uint64_t[]", len(names)), encode(term, "term")
+            check(lib.gx_index_field_dfs(file, text, len(text), dfs, err), err)
+        return dict(zip(names, map(int, dfs)))
+
     def df(self, term: Union[str, int]) -> int:
         """The number of documents that hold the term; 0 for one that the index lacks."""
         try:
