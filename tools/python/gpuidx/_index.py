@@ -510,7 +510,7 @@ class Index:
         try:
             if not isinstance(fields, str):
                 raise TypeError("fields is a str, not %s" % type(fields).__name__)
-            if not isinstance(scoring, str) or not lib.gx_field_scoring_find(encode(scoring, "field_scoring"), found):
+            if not isinstance(scoring, str) or not lib.gx_field_scoring_find(found, encode(scoring, "field_scoring")):
                 raise UsageError('field_scoring is one of "bm25f", "best", "sum", not %r' % (scoring,))
             opt.preset = _preset(scorer)
         except Exception:

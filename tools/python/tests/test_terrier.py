@@ -254,6 +254,23 @@ def test_fields_of_text(tmp_path):
     assert GpuidxIndex(tmp_path / "t", overwrite=True).index(DOCS).num_docs() == 3
 
 
+def test_weighted_fields(tmp_path):
+    docs = [{"docno": "a", "title": "red fox", "text": "a fox"}, {"docno": "b", "title": "snow", "text": "red red fox"},
+            {"docno": "c", "text": "blue whale fox"}]
+    index = GpuidxIndex(tmp_path / "f", fields=["title", "text"]).index(docs)
+    queries = pandas.DataFrame({"qid": ["1", "2"], "query": ["red fox", "whale"]})
+    for how in ["bm25f", "best", "sum"]:
+        retriever = index.bm25(fields="title^3,text", field_scoring=how)
+        assert retriever(queries)["docno"].tolist() == ["a", "b", "c", "c"]
+        assert retriever.schematic()["settings"]["field_scoring"] == how
+        view = gpuidx.Index(index.file, fields="title^3,text", field_scoring=how)
+        assert retriever(queries)["score"].tolist()[:3] == view.search("red fox", 3).scores.tolist()
+    assert index.core.field_dfs("fox") == {"title": 1, "text": 3}
+    assert index.core.field_dfs("cow") == {"title": 0, "text": 0}
+    with pytest.raises(gpuidx.UsageError, match="nearest is title"):
+        index.bm25(fields="tilte")(queries)
+
+
 def test_scored_frames_keep_their_columns(index):
     frame = pandas.DataFrame({"qid": ["1", "2", "1"], "query": ["index lists", "compression", "index lists"],
                               "docno": ["d3", "d2", "d1"], "more": [7, 8, 9]}, index=[5, 5, 1])
