@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """pages.py: random pages of results in an order by attributes are those that brute force finds.
 
-    pages.py GPUIDX DRIVER [--cases=N] [--seed=N] [--engine=cpu|gpu] [--small]
+    pages.py GPUIDX DRIVER [--cases=N] [--seed=N] [--engine=cpu|gpu] [--small] [--count]
 
 Random documents with attributes of all types become an index file and a collection of eight segments with deletes. Of
 each, random queries (words, conditions, none), filters, orders of several attributes, groups by an attribute, offsets
@@ -391,6 +391,7 @@ def main():
     p.add_argument('--cases', type=int, default=3000)
     p.add_argument('--seed', type=int, default=20261128)
     p.add_argument('--engine', default='cpu')
+    p.add_argument('--count', action='store_true', help='say how many answers have been compared, as it goes on')
     p.add_argument('--small', action='store_true', help='few documents, for an engine that is slow')
     args = p.parse_args()
     r = random.Random(args.seed)
@@ -418,6 +419,8 @@ def main():
             if place:
                 n += check_moved(args.gpuidx, args, place, path, w, r, say)
             w.driver.close()
+            if args.count:
+                print('so far %d answers, 0 differ' % n, flush=True)
     print('%d answers of %d indexes and collections, 0 differ' % (n, n_worlds))
 
 

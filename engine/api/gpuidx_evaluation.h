@@ -81,25 +81,32 @@ typedef struct gx_replay_options {
     /* The order of the results (gx_page.sort), which the threads make on the CPU; NULL: by score. A run's scores do
      * not fall then. GX_EUSAGE with a service, and where answers are not exact. */
     const char *sort;
+    /* Also count all matches of each query by these facets (gx_count_facets_batch), as a page of results with figures
+     * does; latencies then end behind that. GX_EUSAGE with a service, rm3, or answers from elsewhere. A prior, of
+     * query.prior, is refused with these, too, and with an order and verifying. */
+    const gx_facet *facets; /* [n_facets] */
+    uint32_t n_facets;
 } gx_replay_options;
 #define GX_REPLAY_OPTIONS                                                                                              \
     {                                                                                                                  \
         sizeof(gx_replay_options), NULL, GX_LOG_OPTIONS, GX_QUERY_OPTIONS, GX_QUERY_TEXT, 1, 1, 1, 0, 0, false, NULL,  \
             "gpuidx", false, 0, NULL, NULL, NULL, NULL, NULL, NULL, GX_ARRIVALS_FIXED, NULL, 0, 0, NULL, NULL, false,  \
-            0, NULL, NULL, NULL, NULL                                                                                  \
+            0, NULL, NULL, NULL, NULL, NULL, 0                                                                         \
     }
 GX_API void gx_replay_options_init(gx_replay_options *o, size_t size);
 
 /* Seconds of the stages, summed over threads. */
 typedef struct gx_replay_stages {
     double read, plan, search, write;
-    double wait; /* until a query is due (open loop), another thread has read, or earlier batches are written */
+    double count; /* of facets */
+    double wait;  /* until a query is due (open loop), another thread has read, or earlier batches are written */
 } gx_replay_stages;
 
 typedef struct gx_replay_report {
     uint64_t queries;         /* queries answered in all measured runs */
     uint64_t results;         /* documents in all answers */
     uint64_t without_results; /* queries without results */
+    uint64_t matches;         /* documents that match, of all answers, where facets are counted */
     uint64_t impossible;      /* queries skipped because no plan can be made of them */
     gx_log_counts log;        /* of one run */
     gx_log_form form;

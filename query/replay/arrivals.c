@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/text/c_locale.h"
 #include "engine/random.h"
 #include "engine/status.h"
+#include "engine/text/c_locale.h"
 
 #define MAX_SECONDS 1e9 /* of a trace, so that its nanoseconds fit 64 bits */
 

@@ -49,6 +49,8 @@ static void close_worker(gx_replay_worker *w)
     free(w->again);
     free(w->keys);
     free(w->keys_again);
+    free(w->scores);
+    free(w->docids);
     free(w->highs);
     free(w->highs_again);
     free(w->bytes);
@@ -75,6 +77,11 @@ static gx_status open_worker(gx_replay_worker *w, gx_replay_pass *r, gx_engine *
     const bool wide = r->ix && gx_index_is_wide(r->ix);
     if (wide)
         memory = (w->highs = malloc((n_keys + 1) * sizeof *w->highs)) && memory;
+    if (opt->query.prior.weight != 0) {
+        w->scores = malloc((n_keys + 1) * sizeof *w->scores);
+        w->docids = malloc((r->max_k + 1ull) * sizeof *w->docids);
+        memory = memory && w->scores && w->docids;
+    }
     if (r->service) {
         w->jobs = malloc(n * sizeof *w->jobs);
         w->sent = malloc(n * sizeof *w->sent);
@@ -152,7 +159,7 @@ static void begin_measuring(gx_replay_worker *workers, uint32_t n)
     for (uint32_t i = 0; i < n; ++i) {
         gx_replay_worker *w = &workers[i];
         w->stages = (gx_replay_stages){0};
-        w->results = w->without_results = w->impossible = w->late = 0;
+        w->results = w->without_results = w->impossible = w->late = w->matches = 0;
         memset(&w->latency, 0, sizeof w->latency);
         if (w->session)
             w->work_before = *gx_session_stats(w->session);
@@ -188,11 +195,13 @@ static void end_measuring(gx_replay_report *report, const gx_replay_worker *work
         report->stages.read += w->stages.read;
         report->stages.plan += w->stages.plan;
         report->stages.search += w->stages.search;
+        report->stages.count += w->stages.count;
         report->stages.write += w->stages.write;
         report->results += w->results;
         report->without_results += w->without_results;
         report->impossible += w->impossible;
         report->late += w->late;
+        report->matches += w->matches;
         gx_histogram_merge(&report->latency, &w->latency);
         if (!w->session)
             continue;
@@ -268,6 +277,22 @@ static gx_status run_passes(gx_replay_pass *r, gx_replay_worker *workers, uint32
     return st;
 }
 
+/* What is not of every replay: an order, facets, a prior. */
+static gx_status check_extras(const gx_replay_options *opt, const gx_engine *en, const gx_index *ix, gx_error *err)
+{
+    const bool prior = opt->query.prior.weight != 0;
+    if (opt->sort && (opt->service || gx_engine_is_shard(en)))
+        return gx_fail(err, GX_EUSAGE, "an order by attributes is of one engine that searches all parts");
+    if (opt->sort && !gx_query_options_are_exact(&opt->query))
+        return gx_fail(err, GX_EUSAGE, "an answer that is not exact has no order by attributes");
+    if (opt->n_facets && (opt->service || opt->rm3 || gx_engine_is_shard(en)))
+        return gx_fail(err, GX_EUSAGE, "facets are counted by one engine that searches all parts, and without RM3");
+    if (prior && (opt->service || opt->rm3 || opt->sort || opt->verify_every))
+        return gx_fail(err, GX_EUSAGE,
+                       "a prior is of answers by score of one engine, without RM3, and they are not verified");
+    return prior ? gx_prior_check(&opt->query.prior, ix, err) : GX_OK;
+}
+
 static gx_status check_options(const gx_replay_options *opt, const gx_engine *en, const gx_index *ix, gx_error *err)
 {
     if (!opt->batch || !opt->threads || !opt->runs)
@@ -276,8 +301,8 @@ static gx_status check_options(const gx_replay_options *opt, const gx_engine *en
         return gx_fail(err, GX_EUSAGE,
                        "standard input can be read only once: for several runs, a warm-up or "
                        "verifying, write the log to a file first");
-    if (!en != (opt->ask != NULL) ||
-        (opt->ask && (opt->service || opt->verify_every || opt->rm3 || opt->query.mask || opt->sort)))
+    if (!en != (opt->ask != NULL) || (opt->ask && (opt->service || opt->verify_every || opt->rm3 || opt->query.mask ||
+                                                   opt->sort || opt->n_facets || opt->query.prior.weight != 0)))
         return gx_fail(err, GX_EUSAGE, "a replay has an engine, or asks elsewhere, without what an engine is for");
     if (opt->ask)
         return GX_OK;
@@ -288,11 +313,10 @@ static gx_status check_options(const gx_replay_options *opt, const gx_engine *en
                        opt->service->bound);
     if (opt->other && !opt->query.mask != !opt->other_mask)
         return gx_fail(err, GX_EUSAGE, "of the two engines that are compared only one has a mask");
-    if (opt->sort && (opt->service || gx_engine_is_shard(en)))
-        return gx_fail(err, GX_EUSAGE, "an order by attributes is of one engine that searches all parts");
-    if (opt->sort && !gx_query_options_are_exact(&opt->query))
-        return gx_fail(err, GX_EUSAGE, "an answer that is not exact has no order by attributes");
-    return gx_query_options_check(&opt->query, ix, err);
+    gx_query_options query = opt->query;
+    query.prior.weight = 0;
+    const gx_status st = check_extras(opt, en, ix, err);
+    return st == GX_OK ? gx_query_options_check(&query, ix, err) : st;
 }
 
 /* Read the log before the replay, where this is wanted or queries have times at which they are due. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/status.h"
+#include "query/exec/wide_hits.h"
 #include "query/replay/replay_state.h"
 
 /* Plan a query. Where it is to be expanded, `session`, of engine `en`, finds its feedback
@@ -89,6 +90,56 @@ void gx_replay_free_plans(gx_replay_worker *w)
         free_plan(w, i);
 }
 
+/* With a prior, query by query; scores go to w->scores, and keys have docids alone. */
+static bool search_by_prior(gx_replay_worker *w, gx_session *session, gx_hits *hits)
+{
+    const gx_replay_options *opt = w->r->opt;
+    gx_error err = {0};
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < w->n && st == GX_OK; ++i) {
+        gx_query query;
+        uint32_t n = 0;
+        const gx_results results = {.size = sizeof results,
+                                    .docids64 = w->docids,
+                                    .n_hits = &n,
+                                    .exact_scores = w->scores + (size_t)i * w->r->max_k};
+        gx_query_options options = opt->query;
+        options.k = w->r->max_k;
+        if ((st = gx_replay_query_of(w, i, &query, &err)) == GX_OK)
+            st = gx_search(session, &query, 1, &options, &results, &err);
+        if (st == GX_EUSAGE && opt->skip_bad) { /* which planning has told */
+            st = GX_OK;
+            n = 0;
+        }
+        for (uint32_t j = 0; j < n && st == GX_OK; ++j)
+            gx_hits_set(&hits[i], j, 0, w->docids[j]);
+        hits[i].n = n;
+    }
+    return st == GX_OK || gx_replay_fail(w->r, st, &err);
+}
+
+/* Count the facets of the batch. */
+static bool count_facets(gx_replay_worker *w)
+{
+    const gx_replay_options *opt = w->r->opt;
+    gx_query_options options = opt->query;
+    gx_error err = {0};
+    gx_status st = GX_OK;
+    options.prior.weight = 0;
+    for (uint32_t i = 0; i < w->n && st == GX_OK && opt->n_facets; ++i) {
+        gx_facets *facets = NULL;
+        gx_query query;
+        if ((st = gx_replay_query_of(w, i, &query, &err)) == GX_OK)
+            st = gx_count_facets(&facets, w->session, &query, &options, opt->facets, opt->n_facets, &err);
+        if (st == GX_OK)
+            w->matches += gx_facets_n_matches(facets);
+        else if (st == GX_EUSAGE && opt->skip_bad)
+            st = GX_OK;
+        gx_facets_close(facets);
+    }
+    return st == GX_OK || gx_replay_fail(w->r, st, &err);
+}
+
 bool gx_replay_search(gx_replay_worker *w, gx_session *session, gx_hits *hits, uint64_t *keys, uint32_t *highs)
 {
     gx_error err = {0};
@@ -97,6 +148,8 @@ bool gx_replay_search(gx_replay_worker *w, gx_session *session, gx_hits *hits, u
         hits[i] = (gx_hits){keys + at, 0, highs ? highs + at : NULL};
     }
     const gx_sort *sort = &w->r->sort;
+    if (w->scores)
+        return search_by_prior(w, session, hits);
     gx_status st = sort->n ? GX_OK : gx_session_run(session, w->plans, w->n, hits, &err);
     for (uint32_t i = 0; i < w->n && sort->n && st == GX_OK; ++i)
         st = gx_session_run_ordered(session, &w->plans[i], sort, NULL, w->plans[i].k, &hits[i], &err);
@@ -125,8 +178,13 @@ bool gx_replay_format(gx_replay_worker *w)
     w->lines.n = 0;
     for (uint32_t i = 0; r->run && i < w->n; ++i) {
         const gx_replay_query *q = &w->queries[i];
-        const gx_run_answer answer = {w->bytes + q->id,     q->id_len,       w->hits[i].keys, w->hits[i].n,
-                                      w->plans[i].exponent, w->hits[i].highs};
+        const gx_run_answer answer = {w->bytes + q->id,
+                                      q->id_len,
+                                      w->hits[i].keys,
+                                      w->hits[i].n,
+                                      w->plans[i].exponent,
+                                      w->hits[i].highs,
+                                      w->scores ? w->scores + (size_t)i * r->max_k : NULL};
         const gx_status st = gx_run_append(&w->lines, r->ix, &answer, r->opt->tag, &err);
         if (st != GX_OK)
             return gx_replay_fail(r, st, &err);
@@ -252,13 +310,16 @@ bool gx_replay_answer(gx_replay_worker *w)
     const uint64_t planned = gx_replay_now();
     bool good = gx_replay_search(w, w->session, w->hits, w->keys, w->highs);
     const uint64_t found = gx_replay_now();
+    good = good && count_facets(w);
+    const uint64_t counted = gx_replay_now();
     if (good)
-        gx_replay_count(w, begin, NULL, found);
+        gx_replay_count(w, begin, NULL, counted);
     good = good && gx_replay_format(w);
     gx_replay_free_plans(w);
     good = good && gx_replay_deliver(w);
     w->stages.plan += (double)(planned - begin) * 1e-9;
     w->stages.search += (double)(found - planned) * 1e-9;
-    w->stages.write += (double)(gx_replay_now() - found) * 1e-9;
+    w->stages.count += (double)(counted - found) * 1e-9;
+    w->stages.write += (double)(gx_replay_now() - counted) * 1e-9;
     return good;
 }

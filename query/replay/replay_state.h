@@ -37,7 +37,7 @@ typedef struct gx_replay_pass {
     gx_replay_report *report;
     uint32_t batch, max_k;
     gx_sort sort; /* of no levels: results come by score */
-    gx_run *run; /* NULL: no run is written */
+    gx_run *run;  /* NULL: no run is written */
 
     gx_replay_kind kind;
     uint64_t begin;    /* ns */
@@ -101,6 +101,8 @@ typedef struct gx_replay_worker {
     gx_filter **filters;           /* [batch] of the plans; NULL: none */
     gx_hits *hits, *again;         /* [batch] */
     uint64_t *keys, *keys_again;   /* [batch * max_k], */
+    double *scores;                /* [batch * max_k] with a prior, whose scores keys do not hold; else NULL */
+    uint64_t *docids;              /* [max_k] likewise */
     uint32_t *highs, *highs_again; /* and of a wide collection these (gx_hits); else NULL */
     char *bytes;                   /* ids and texts */
     size_t n_bytes, max_bytes;
@@ -109,7 +111,7 @@ typedef struct gx_replay_worker {
     size_t n_terms, max_terms, max_vector;
     gx_run_text lines;
     gx_replay_stages stages;
-    uint64_t results, without_results, impossible, late;
+    uint64_t results, without_results, impossible, late, matches;
     uint64_t verified, other_differs, exhaustive_differs, exact_results, found_results;
     gx_histogram latency;
     gx_search_stats work_before;

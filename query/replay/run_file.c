@@ -112,7 +112,8 @@ gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const gx_run_answ
         *p++ = ' ';
         p = put_digits(p, i + 1, 1);
         *p++ = ' ';
-        p += gx_run_score(p, gx_key_score(keys[i]), answer->exponent);
+        p += answer->scores ? (size_t)gx_print(p, 24, "%.11g", answer->scores[i])
+                            : gx_run_score(p, gx_key_score(keys[i]), answer->exponent);
         *p++ = ' ';
         p = put_word(p, tag, tag_len);
         *p++ = '\n';

@@ -24,6 +24,7 @@ typedef struct gx_run_answer {
     uint32_t n;
     int exponent;
     const uint32_t *highs; /* [n] of the keys in a wide collection (gx_hits); else NULL */
+    const double *scores;  /* [n] in the place of the keys' scores; NULL: these */
 } gx_run_answer;
 
 /* Append the lines of one query's answer. Blanks and control characters in ids become "_".

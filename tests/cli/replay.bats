@@ -497,3 +497,35 @@ END
     "$GPUIDX" replay -q --engine=cpu --sort=prise shop.gx log 2>err && false
     grep -q "did you mean price" err
 }
+
+@test "facets, sums and priors are replayed as query answers them" {
+    for i in 1 2 3 4 5 6; do
+        printf '{"id":"p%d","text":"shop%s","price":%d,"brand":"b%d"}\n' $i "$(printf ' w%.0s' $(seq $((i % 3))))" \
+            $((i * 3 % 7)) $((i % 2))
+    done >shop.jsonl
+    "$GPUIDX" build -q -o shop.gx shop.jsonl --attr price:int --attr brand:keyword --store=text
+    printf '%s\n' shop w 'shop w' zzz >log
+    ask replay --engine=cpu shop.gx log --facet=brand:avg=price --sums=price --report=report.json --run=run
+    exits 0
+    says 'Counted beside each answer: brand:avg=price; price'
+    python3 -c '
+import json
+o = json.load(open("report.json"))
+assert o["matches"] == o["results"] == 18 and o["stage_seconds"]["count"] > 0, o'
+    "$GPUIDX" replay -q --engine=cpu shop.gx log --run=plain >out
+    cmp run plain
+    for threads in 1 2; do
+        "$GPUIDX" replay -q --engine=cpu shop.gx log --prior=price:w=0.5 -k 4 --threads=$threads --batch=2 \
+            --run=prior --force >out
+        while read -r text; do "$GPUIDX" query -q --engine=cpu shop.gx "$text" --prior=price:w=0.5 -k 4 -f trec; done \
+            <log | cut -d' ' -f3-5 >want
+        diff <(cut -d' ' -f3-5 prior) want
+    done
+    for bad in "--facet=brnd|did you mean brand" "--sums=brand|sums" "--prior=brand|prior" "--prior=prize|price" \
+        "--prior=price --sort=price|leave out --sort" "--prior=price --verify|leave out --verify" \
+        "--facet=brand --rm3|leave out --rm3" "--facet=brand:exclude-own --filter=price:1|exclude-own"; do
+        ask replay -q --engine=cpu shop.gx log ${bad%|*}
+        exits 2
+        complains "${bad#*|}"
+    done
+}

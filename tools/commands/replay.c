@@ -6,6 +6,7 @@
 
 #include "engine/api/gpuidx_advanced.h"
 #include "tools/cli/document_filter.h"
+#include "tools/cli/facet_list.h"
 #include "tools/cli/hybrid.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/search_flags.h"
@@ -238,11 +239,44 @@ typedef struct opened {
     gx_engine *en, *other;
     gx_mask *mask, *other_mask, *gpu_mask;
     document_filter filter;
+    facet_list facets;
     id_files files;
     gx_rm3_options rm3;
     hybrid both;
     gx_replay_report *r;
 } opened;
+
+/* What is counted beside each answer. */
+static int read_facets(opened *o, gx_replay_options *opt, const cli_args *a)
+{
+    gx_error err = {0};
+    if (facet_list_read(&o->facets, o->ix, cli_text(a, "facet"), cli_text(a, "sums"), &err))
+        return cli_fail_error(&err);
+    if (o->facets.leaves_out && cli_given(a, "filter"))
+        return cli_usage(a, "--facet: exclude-own is of the filters in the log; leave out --filter");
+    if (o->facets.n && (hybrid_is_asked(a) || cli_given(a, "rm3")))
+        return cli_usage(a, "--%s: leave out %s", o->facets.text ? "facet" : "sums",
+                         cli_given(a, "rm3") ? "--rm3" : "--engine=hybrid");
+    opt->facets = o->facets.facets;
+    opt->n_facets = o->facets.n;
+    return 0;
+}
+
+/* A prior, and what cannot stand beside it. */
+static int read_prior(const opened *o, gx_replay_options *opt, const cli_args *a)
+{
+    static const char *const others[] = {"sort", "rm3", "verify"};
+    gx_error err = {0};
+    const int code = cli_add_prior(&opt->query, a);
+    if (code || opt->query.prior.weight == 0)
+        return code;
+    for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
+        if (cli_given(a, others[i]))
+            return cli_usage(a, "--prior: leave out --%s", others[i]);
+    if (hybrid_is_asked(a))
+        return cli_usage(a, "--prior: a service of both engines has none; leave out --engine=hybrid");
+    return gx_prior_check(&opt->query.prior, o->ix, &err) ? cli_fail_error(&err) : 0;
+}
 
 /* Open all that the flags ask for; opt gets what replays read of it. 0, or the exit code. */
 static int open_all(opened *o, const cli_args *a, const gx_engine_options *engine, gx_replay_options *opt)
@@ -276,6 +310,10 @@ static int open_all(opened *o, const cli_args *a, const gx_engine_options *engin
         opt->rm3 = &o->rm3;
     opt->sort = cli_text(a, "sort");
     if (!code)
+        code = read_facets(o, opt, a);
+    if (!code)
+        code = read_prior(o, opt, a);
+    if (!code)
         code = cli_precompute_pair_thresholds(o->en, a, &opt->query);
     if (!code && hybrid_is_asked(a))
         code = hybrid_open(&o->both, a, a->argv[0], o->ix, o->en);
@@ -301,6 +339,7 @@ static void close_all(opened *o)
     gx_engine_close(o->en);
     gx_index_close(o->ix);
     document_filter_free(&o->filter);
+    facet_list_free(&o->facets);
     id_files_close(&o->files);
     free(o->r);
 }
@@ -415,6 +454,14 @@ static const cli_flag flags[] = {
     CLI_RM3_FLAG,
     {"sort", 0, CLI_LIST, "NAME,...", NULL,
      "order each query's results by the values of attributes, not by score, as `gpuidx help query` says; on the CPU"},
+    {"facet", 0, CLI_LIST, "NAME[:N]", NULL,
+     "also count all matches of each query by the attribute `NAME`, as `gpuidx help query` says; the report tells the "
+     "time, and latencies have it, too"},
+    {"sums", 0, CLI_LIST, "NAME[:FIGURE]...", NULL,
+     "also find figures of the attribute `NAME` over all matches of each query, as `gpuidx help query` says"},
+    {"prior", 0, CLI_TEXT, "NAME:w=X,form=F", NULL,
+     "add a number of each document to its score, such as its pagerank, as `gpuidx help query` says; a run has these "
+     "scores. Not with `--sort`, `--rm3` and `--verify`"},
     CLI_PAIR_THRESHOLDS_FLAG,
     CLI_HYBRID_FLAGS,
     {NULL},

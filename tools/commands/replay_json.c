@@ -223,7 +223,12 @@ static json_t *report_json(const replay_facts *f)
                                              (json_int_t)w->list_bytes, "resident_bytes", (json_int_t)w->resident_bytes,
                                              "resident_queries", (json_int_t)w->resident_queries)
                                  : json_null());
-    json_object_set_new(root, "stage_seconds", stages_json(r));
+    json_t *stages = stages_json(r);
+    json_object_set_new(root, "stage_seconds", stages);
+    if (f->opt->n_facets)
+        json_object_set_new(stages, "count", real(r->stages.count));
+    if (f->opt->n_facets)
+        json_object_set_new(root, "matches", json_integer((json_int_t)r->matches));
     json_object_set_new(root, "hybrid", f->hybrid ? hybrid_json(f) : json_null());
     json_object_set_new(root, "verify", verify_json(f));
     return root;

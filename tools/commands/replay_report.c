@@ -136,6 +136,10 @@ static void put_setup(FILE *out, const replay_facts *f)
         fprintf(out, "; pairs of words weigh, too (%s)", text);
     }
     putc('\n', out);
+    if (opt->n_facets)
+        fprintf(out, "Counted beside each answer: %s%s%s\n", cli_text(f->a, "facet") ? cli_text(f->a, "facet") : "",
+                cli_text(f->a, "facet") && cli_text(f->a, "sums") ? "; " : "",
+                cli_text(f->a, "sums") ? cli_text(f->a, "sums") : "");
     if (f->filter->words)
         fprintf(out, "Only %s document%s may be results\n", show_count(f->filter->n_allowed),
                 plural(f->filter->n_allowed));
@@ -172,6 +176,7 @@ static void put_stages(FILE *out, const replay_facts *f)
     put_stage(out, "reading the log", r->stages.read, r, opt->threads);
     put_stage(out, "planning", r->stages.plan, r, opt->threads);
     put_stage(out, "searching", r->stages.search, r, opt->threads);
+    put_stage(out, "counting", r->stages.count, r, opt->threads);
     put_stage(out, "  copying in", w->seconds[GX_SEARCH_COPY_IN], r, opt->threads);
     put_stage(out, "  scoring", w->seconds[GX_SEARCH_SCORE], r, opt->threads);
     put_stage(out, "  selecting", w->seconds[GX_SEARCH_SELECT], r, opt->threads);

@@ -299,9 +299,9 @@ int url_report(const url_clients *c, const gx_replay_options *opt, const gx_repl
 static int check_flags(const cli_args *a)
 {
     static const char *const others[] = {
-        "only",   "sort",      "not",       "engine",      "verify",          "result-cache",
-        "prune",  "algorithm", "recursion", "approximate", "pair-thresholds", "allow-id-files",
-        "device", "devices",   "check",     "load",        "decisions",       "profile"};
+        "only",           "sort",   "not",     "engine",    "verify",    "result-cache", "facet",
+        "sums",           "prior",  "prune",   "algorithm", "recursion", "approximate",  "pair-thresholds",
+        "allow-id-files", "device", "devices", "check",     "load",      "decisions",    "profile"};
     const char *url = cli_text(a, "url");
     if (a->argc != 1)
         return cli_usage(a, "with --url, the log is the only argument");
