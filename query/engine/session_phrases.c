@@ -4,7 +4,8 @@
  *   AND   documents that hold all words and match all phrases are sought, and scored as they are found
  *   OR    the engine finds the k best by the words alone; documents that match a phrase are found, and get the scores
  *         of the words too. The k best of both are the answer: a document that matches no phrase and is not among the
- *         k best by words has k better ones
+ *         k best by words has k better ones. Phrases of the query's own words, as pairs are, add a bounded share of what
+ *         these do: more documents than k are found by words, until no other one can be among the k best
  */
 #include "query/engine/session_state.h"
 
@@ -209,8 +210,106 @@ static gx_status run_words(gx_session *s, const gx_plan *words, gx_hits *by_word
     return st;
 }
 
+/* ---- OR with phrases of the plan's own words: pairs of a query that has the words, too ---- */
+
+#define FIRST_TRY 20u /* times k documents are found by words first, */
+#define NEXT_TRY 10u  /* then so many times as many, */
+#define MOST_TRIED 8u /* up to one document in so many */
+
+/* A document whose words add s gets at most so many times s of the phrases. With x / (x + K) for the share of its
+ * weight that a word adds, a phrase in a row adds at most the least share of its words, and so any mean of them; other ones,
+ * whose tf may be the sum of their words', at most the sum. INFINITY: a word of a phrase is none of the plan's. */
+static double most_by_words(const gx_plan *plan)
+{
+    double most = 0;
+    for (uint32_t t = 0; t < plan->n_terms; ++t) {
+        double share = 0;
+        for (uint32_t i = 0; i < plan->n_phrases; ++i) {
+            const gx_sought_phrase *p = &plan->phrases->phrases[i];
+            uint32_t n_here = 0;
+            double sum = 0;
+            for (uint32_t w = 0; w < p->phrase.n; ++w) {
+                uint32_t of = 0;
+                while (of < plan->n_terms && plan->terms[of].list != p->phrase.words[w].list)
+                    ++of;
+                if (of == plan->n_terms || !(plan->terms[of].w > 0))
+                    return INFINITY;
+                n_here += of == t;
+                sum += plan->terms[of].w;
+            }
+            const bool in_a_row = p->phrase.kind == GX_PHRASE_WORDS && p->phrase.slop == 0;
+            share += n_here * (double)p->w / (in_a_row ? sum : plan->terms[t].w);
+        }
+        most = share > most ? share : most;
+    }
+    return most;
+}
+
+/* Find the k best of these documents, by words and phrases. */
+static gx_status rank_found(gx_session *s, const gx_plan *plan, const gx_hits *found, gx_hits *hits, gx_error *err)
+{
+    const uint32_t n = found->n;
+    gx_topk top = {hits->keys, plan->k, 0};
+    uint64_t *all = malloc((n + 1ull) * 2 * sizeof *all);
+    if (!all)
+        return gx_fail(err, GX_ENOMEM, "no memory for %u results", n);
+    uint32_t *docids = (uint32_t *)(all + n), *scores = docids + n;
+    for (uint32_t i = 0; i < n; ++i)
+        all[i] = (uint64_t)gx_key_docid(found->keys[i]) << 32 | gx_key_score(found->keys[i]);
+    if (n)
+        qsort(all, n, sizeof *all, by_docid);
+    for (uint32_t i = 0; i < n; ++i) {
+        docids[i] = (uint32_t)(all[i] >> 32);
+        scores[i] = (uint32_t)all[i];
+    }
+    const gx_status st = gx_phrases_add_scores(s->en->ix, plan, docids, scores, n, err);
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i)
+        if (scores[i] >= plan->initial_threshold)
+            gx_topk_push(&top, gx_key(scores[i], docids[i]));
+    gx_topk_sort(&top);
+    hits->n = top.n;
+    free(all);
+    return st;
+}
+
+/* Find more documents by words, until no other one can be among the k best. *done: the answer is found. */
+static gx_status run_by_words(gx_session *s, const gx_plan *plan, gx_hits *hits, bool *done, gx_error *err)
+{
+    const double share = plan->prune && plan->n_terms && plan->n_phrases > 1 ? most_by_words(plan) : INFINITY;
+    gx_plan words = *plan;
+    gx_status st = GX_OK;
+    words.op = GX_OP_OR;
+    words.n_phrases = 0;
+    words.phrases = NULL;
+    words.fill = false;
+    words.initial_threshold = 0;
+    for (uint64_t k = (uint64_t)plan->k * FIRST_TRY; share <= 2 && !*done && st == GX_OK; k *= NEXT_TRY) {
+        if (k > s->en->ix->n_docs / MOST_TRIED && k > plan->k * (uint64_t)FIRST_TRY)
+            break;
+        words.k = k < s->en->ix->n_docs ? (uint32_t)k : s->en->ix->n_docs;
+        gx_hits found = {0};
+        uint32_t threshold;
+        st = run_words(s, &words, &found, &threshold, err);
+        if (st == GX_OK)
+            st = rank_found(s, plan, &found, hits, err);
+        if (st == GX_OK) {
+            const double last = found.n ? gx_key_score(found.keys[found.n - 1]) : 0,
+                         most = last + share * (last + plan->n_terms + 1) * (1 + 1e-5) + 2.0 * plan->n_phrases + 2;
+            uint32_t least = hits->n == plan->k ? gx_key_score(hits->keys[plan->k - 1]) : 0;
+            least = least > plan->initial_threshold ? least : plan->initial_threshold;
+            *done = found.n < words.k || least > most;
+        }
+        free(found.keys);
+    }
+    return st;
+}
+
 static gx_status run_any(gx_session *s, const gx_plan *plan, gx_hits *hits, gx_error *err)
 {
+    bool done = false;
+    gx_status fast = run_by_words(s, plan, hits, &done, err);
+    if (fast != GX_OK || done)
+        return fast;
     gx_plan words = *plan;
     gx_hits by_words = {0};
     matches m = {0};
