@@ -4,8 +4,8 @@
  *   AND   documents that hold all words and match all phrases are sought, and scored as they are found
  *   OR    the engine finds the k best by the words alone; documents that match a phrase are found, and get the scores
  *         of the words too. The k best of both are the answer: a document that matches no phrase and is not among the
- *         k best by words has k better ones. Phrases of the query's own words, as pairs are, add a bounded share of what
- *         these do: more documents than k are found by words, until no other one can be among the k best
+ *         k best by words has k better ones. Phrases of the query's own words, as pairs are, add a bounded share of
+ *         what these do: more documents than k are found by words, until no other one can be among the k best
  */
 #include "query/engine/session_state.h"
 
@@ -217,8 +217,9 @@ static gx_status run_words(gx_session *s, const gx_plan *words, gx_hits *by_word
 #define MOST_TRIED 8u /* up to one document in so many */
 
 /* A document whose words add s gets at most so many times s of the phrases. With x / (x + K) for the share of its
- * weight that a word adds, a phrase in a row adds at most the least share of its words, and so any mean of them; other ones,
- * whose tf may be the sum of their words', at most the sum. INFINITY: a word of a phrase is none of the plan's. */
+ * weight that a word adds, a phrase in a row adds at most the least share of its words, and so any mean of them; other
+ * ones, whose tf may be the sum of their words', at most the sum. INFINITY: a word of a phrase is none of the plan's.
+ */
 static double most_by_words(const gx_plan *plan)
 {
     double most = 0;
