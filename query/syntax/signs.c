@@ -38,7 +38,7 @@ bool gx_is_sign(const char *text, size_t at, size_t len)
 
 static bool ends_at(const gx_scanner *s, size_t i)
 {
-    return i == s->len || gx_ends_word(s->delimiters, s->text[i]);
+    return i >= s->len || gx_ends_word(s->delimiters, s->text[i]);
 }
 
 /* Where the word ends that begins at s->at. */

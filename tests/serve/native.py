@@ -148,6 +148,12 @@ class Native(unittest.TestCase):
             self.assertIn(name, schema['properties'])
         self.assertEqual(schema['properties']['op']['enum'], ['or', 'and', 'and-or'])
 
+    def test_a_backslash_at_the_end_is_refused(self):
+        for text in ['\\', 'terms \\', 'terms\\', 'terms*\\', '+terms (index\\']:
+            a, b = (self.server.post('/v1/docs/search', {'query': text, 'syntax': 'boolean'}) for _ in range(2))
+            self.assertEqual(a.status, 400, a.body)
+            self.assertEqual((a.status, [without_time(x) for x in [a.json]]), (b.status, [without_time(b.json)]))
+
     def test_many_queries(self):
         texts = ['terms', 'index', 'zebra'] * 10
         many = self.search({'queries': [{'query': t, 'qid': str(i)} for i, t in enumerate(texts)], 'k': 3})
