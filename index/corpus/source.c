@@ -623,6 +623,7 @@ void gx_source_free_buffers(gx_source *s)
     free(s->text.p);
     free(s->smart_id.p);
     free(s->composed.p);
+    free(s->elements.p);
     free(s->fixed_title.p);
     free(s->fixed_text.p);
     free(s->bodies[0].p);

@@ -19,6 +19,11 @@ static uint32_t count_own(const gx_source_options *o)
     return n;
 }
 
+uint32_t gx_source_first_field(const gx_source *s)
+{
+    return s->opt.n_attributes - (s->with_fields ? count_own(&s->opt) : 0);
+}
+
 gx_status gx_source_open_fields(gx_source *s, gx_error *err)
 {
     const uint32_t n = s->opt.n_attributes, own = count_own(&s->opt);

@@ -97,6 +97,7 @@ struct gx_source {
     gx_scratch head_line;         /* of a record of WARC */
     struct gx_charsets *charsets; /* that are open, or NULL */
     gx_scratch composed;          /* of fields: the text */
+    gx_scratch elements;          /* of fields: the contents of TREC's elements */
     gx_attribute *with_fields;    /* the attributes, and fields that are read as they are; or NULL */
     gx_attribute_value *values;   /* [n_values] of the record's attributes */
     uint32_t n_values;
@@ -170,6 +171,8 @@ uint32_t gx_source_find_attribute(const gx_source *s, const char *name, size_t n
 
 /* Let the source read fields as it reads attributes, behind those. GX_EUSAGE, GX_ENOMEM. */
 gx_status gx_source_open_fields(gx_source *s, gx_error *err);
+/* The number of the first field among the attributes; opt.n_attributes: there is none but title and text. */
+uint32_t gx_source_first_field(const gx_source *s);
 /* Make the record's text of its fields. false: no memory. */
 bool gx_source_compose_fields(gx_source *s);
 

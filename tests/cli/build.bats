@@ -742,6 +742,25 @@ assert sum(s.values()) <= total + 0.005, (s, total) # which is rounded to 1 ms e
     exits 0
 }
 
+@test "fields of TREC text are its elements; one that no document has is told" {
+    printf '<DOC>\n<DOCNO>a</DOCNO>\n<HEADLINE>red fox</HEADLINE>\n<SUMMARY>a hen &amp; cow</SUMMARY>\n' > t.trec
+    printf '<TEXT>\nthe snow\n</TEXT>\n</DOC>\n' >> t.trec
+    ask build -q t.trec -f trectext -o t.gx --field=headline,SUMMARY,text
+    exits 0
+    ask term t.gx fox cow snow
+    exits 0
+    says 'headline 1, SUMMARY 0, text 0'
+    says 'headline 0, SUMMARY 1, text 0'
+    says 'headline 0, SUMMARY 0, text 1'
+    ask build t.trec -f trectext -o u.gx --field=text,hedline
+    exits 0
+    complains 'no document has a word in the field hedline'
+    printf '<DOC>\n<DOCNO>a</DOCNO>\n<SUMMARY>a hen\n<TEXT>snow</TEXT>\n</DOC>\n' > bad.trec
+    ask build -q bad.trec -f trectext -o v.gx --field=SUMMARY,text
+    exits 3
+    complains 'not closed'
+}
+
 @test "sweep: fields, their weights, b and scorings in every combination" {
     printf '{"id":"a","title":"red fox","text":"a fox"}\n{"id":"b","text":"the red hen"}\n' > f.jsonl
     ask build -q f.jsonl -o f.gx --field=title,text

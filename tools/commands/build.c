@@ -171,13 +171,18 @@ static uint32_t threads_of(const cli_args *a)
     return given ? given : cores > 0 ? (uint32_t)cores : 1;
 }
 
-/* Warn of an attribute that no document has: its name may be misspelt. */
+/* Warn of an attribute or field that no document has: its name may be misspelt. */
 static void warn_of_missing_attributes(const gx_index *ix)
 {
     gx_attribute_info info = {.size = sizeof info};
     for (uint32_t i = 0; gx_index_get_attribute(ix, i, &info) == GX_OK; ++i)
         if (info.n_present == 0)
             cli_warn("no document has a value of the attribute %.*s", (int)info.name_len, info.name);
+    uint64_t n_tokens;
+    const char *field;
+    for (uint32_t i = 0; (field = gx_index_field(ix, i, &n_tokens)); ++i)
+        if (n_tokens == 0)
+            cli_warn("no document has a word in the field %s", field);
 }
 
 static int open_all(build *b)
@@ -369,8 +374,8 @@ static const cli_flag flags[] = {
      "behind it may stand `:bins=N` and more, see Bitmap columns"},
     {"field", 0, CLI_LIST, "NAME", NULL,
      "index these parts of a document as fields, which `query --fields` weighs one by one: `--field=title,text`. "
-     "`title` and `text` are the document's own, any other name is a member of JSONL or a column of TSV or "
-     "CSV. `NAME:w=3`: a weight that is fixed now; see Text fields"},
+     "`title` and `text` are the document's own, any other name is a member of JSONL, a column of TSV or "
+     "CSV, or an element of TREC text, `headline`. `NAME:w=3`: a weight that is fixed now; see Text fields"},
     {"bits", 0, CLI_COUNT, "N", "8",
      "of vectors: weights are kept as whole numbers of `N` bits, 4 to 16; more bits, finer scores, a larger index",
      .min = 4, .max = 16},

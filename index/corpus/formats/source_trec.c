@@ -393,12 +393,53 @@ static gx_status take_title(gx_source *s, gx_span rest, gx_error *err)
     return GX_OK;
 }
 
+/* Add the text of all elements of that name to s->elements. */
+static gx_status add_elements(gx_source *s, gx_span rest, const char *name, gx_error *err)
+{
+    const char *const names[] = {name, NULL};
+    char *from = rest.p, *const end = rest.p + rest.n;
+    element e;
+    while (find_element(from, end, names, &e)) {
+        const size_t begin = s->elements.n;
+        if (!gx_scratch_add(&s->elements, e.begin, (size_t)(e.end - e.begin)))
+            return gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
+        gx_span text = {s->elements.p + begin, s->elements.n - begin};
+        gx_html_to_text(&text, NULL, false);
+        memmove(s->elements.p + begin, text.p, text.n);
+        s->elements.n = begin + text.n;
+        if (!gx_scratch_add(&s->elements, "\n", 1))
+            return gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
+        from = e.after;
+    }
+    return e.name ? not_closed(s, e.name, err) : GX_OK;
+}
+
+/* The elements that are fields, by their names. They stay in the text. */
+static gx_status take_fields(gx_source *s, gx_span rest, gx_error *err)
+{
+    const uint32_t first = gx_source_first_field(s), n = s->opt.n_attributes - first;
+    size_t ends[GX_MAX_INDEX_FIELDS];
+    gx_status st = GX_OK;
+    s->elements.n = 0;
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
+        st = add_elements(s, rest, s->opt.attributes[first + i].name, err);
+        ends[i] = s->elements.n;
+    }
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
+        const size_t begin = i ? ends[i - 1] : 0;
+        if (ends[i] > begin)
+            st = gx_source_add_value(s, first + i, (gx_span){s->elements.p + begin, ends[i] - begin}, err);
+    }
+    return st;
+}
+
 gx_status gx_read_trectext(gx_source *s, bool *found, gx_error *err)
 {
     static const char *const names[] = {"TEXT", "LP", "LEADPARA", "ABSTRACT", NULL};
     gx_span record, attributes, rest;
     gx_status st = next_document(s, &record, &attributes, found, err);
-    if (st || !*found || (st = read_docno(s, record, attributes, &rest, err)) || (st = take_title(s, rest, err)))
+    if (st || !*found || (st = read_docno(s, record, attributes, &rest, err)) || (st = take_fields(s, rest, err)) ||
+        (st = take_title(s, rest, err)))
         return st;
     char *to = rest.p, *from = rest.p, *const end = rest.p + rest.n;
     element e;
