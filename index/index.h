@@ -107,6 +107,8 @@ struct gx_index {
 
     struct gx_fields *fields; /* NULL: documents have no fields */
     struct gx_view *view;     /* NULL: the lists are the file's */
+    /* Lists of which some are joined of several (read/joined_lists.h), for one search; NULL: the file's */
+    const struct gx_joined_lists *joined;
 
     const gx_text_frame *text_frames; /* [n_text_frames + 1], or NULL: no texts are stored */
     uint32_t n_text_frames;

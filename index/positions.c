@@ -4,6 +4,7 @@
 
 #include "engine/memory/grow.h"
 #include "engine/status.h"
+#include "index/joined_lists.h"
 #include "index/parts.h"
 
 bool gx_index_has_positions(const gx_index *ix)
@@ -31,6 +32,8 @@ static uint64_t end_of(const gx_index *ix, uint64_t block)
 
 gx_block_positions gx_index_block_positions(const gx_index *ix, uint64_t block)
 {
+    if (ix->joined && block >= ix->n_blocks)
+        return gx_joined_positions(ix, block - ix->n_blocks);
     const uint64_t begin = block ? end_of(ix, block - 1) : 0;
     return (gx_block_positions){ix->positions + begin, (size_t)(end_of(ix, block) - begin)};
 }

@@ -410,4 +410,5 @@ def main():
     print('%d cases, 0 differ' % done)
 
 
-main()
+if __name__ == '__main__':
+    main()

@@ -790,13 +790,22 @@ typedef struct gx_prior {
  *
  *   GX_EXPANSION_EACH  the sum over those words as if the query had them, each with its own idf; a word at a distance d
  *                      (of typing errors) has the weight 1 / (1 + d)
+ *   GX_EXPANSION_ONE   that of one word, which stands wherever one of those words does: its tf is the sum of theirs, its
+ *                      df the greatest of theirs. Distances count for nothing
+ *   GX_EXPANSION_CONSTANT  1, or the weight that the query gives, of each document that has one of those words
+ *
+ * The last two need term frequencies: they are refused where an index holds impacts, and in a view of fields. In
+ * "new yor*", a phrase whose last word is a prefix, yor* always is one word of that df.
  */
-typedef enum gx_expansion_scoring { GX_EXPANSION_EACH } gx_expansion_scoring;
+typedef enum gx_expansion_scoring { GX_EXPANSION_EACH, GX_EXPANSION_ONE, GX_EXPANSION_CONSTANT } gx_expansion_scoring;
 typedef struct gx_query_expansion {
     uint32_t max_words;    /* of one word of the query; 1 to GX_MAX_TERMS */
     uint32_t fixed_prefix; /* of word~: so many characters at the beginning must be the same */
     gx_expansion_scoring scoring;
 } gx_query_expansion;
+
+/* Words that mean the same (gpuidx_expansion.h). */
+typedef struct gx_synonyms gx_synonyms;
 
 /* What quotes mean in GX_QUERY_TEXT, of an index with positions. */
 typedef enum gx_quotes {
@@ -867,6 +876,12 @@ typedef struct gx_query_options {
     /* Of GX_QUERY_TEXT, with GX_OP_OR and GX_OP_AND; GX_EUSAGE for other queries, for an index without positions, and
      * for scorers that are not BM25. */
     gx_sdm sdm;
+    /* Query-side BM25, of GX_QUERY_TEXT: a term that the query has qtf times, among qlen terms in all, has the weight
+     * idf * qtf / (qtf + query_k1 * (1 - query_b + query_b * qlen / avgdl)) instead of qtf, with the idf and the avgdl
+     * of the documents. Its score holds the idf twice, therefore. Quotes mean nothing then. NaN: 0.9 and 0.4; both NaN:
+     * off. */
+    float query_k1, query_b;
+    const gx_synonyms *synonyms; /* of GX_QUERY_TEXT and GX_QUERY_BOOLEAN; it lives as long as the search. NULL: none */
 } gx_query_options;
 #define GX_QUERY_OPTIONS                                                                                               \
     {                                                                                                                  \
@@ -878,7 +893,8 @@ typedef struct gx_query_options {
             GX_QUOTES_PHRASE,                                                                                          \
         {                                                                                                              \
             0, 0, 0                                                                                                    \
-        }                                                                                                              \
+        },                                                                                                             \
+            NAN, NAN, NULL                                                                                             \
     }
 GX_API void gx_query_options_init(gx_query_options *o, size_t size);
 

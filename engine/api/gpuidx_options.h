@@ -18,6 +18,7 @@ extern "C" {
 #define GX_ALGORITHM_WORDS "auto|pmf|taat|block-max|daat"
 #define GX_SYNTAX_WORDS "plain|boolean"
 #define GX_QUOTES_WORDS_LIST "phrase|words"
+#define GX_EXPANSION_SCORING_WORDS "each|one|constant"
 
 /* What the options of a search set. */
 typedef struct gx_search_setup {
@@ -51,7 +52,8 @@ GX_API const gx_search_option *gx_search_options(size_t *n);
 /* NULL: there is none of this name. */
 GX_API const gx_search_option *gx_search_option_find(const char *name, size_t len);
 
-/* Set the option of a name from a text. Of those whose default depends on others (k1, b), "default" is a value.
+/* Set the option of a name from a text. Of those whose default is no number (k1, b, query-k1, query-b), "default" is a
+ * value.
  * GX_ENOTFOUND: there is no such option; GX_EUSAGE: that is no value of it; the message does
  * not begin with its name. Then *s is unchanged. */
 GX_API gx_status gx_search_setup_set(gx_search_setup *s, const char *name, size_t name_len, const char *value,

@@ -9,13 +9,6 @@
 /* A list that has no document of the index, for one that cannot be made. */
 static const uint32_t nowhere[1] = {UINT32_MAX}, no_words[2 + GX_READ_SLACK / sizeof(uint32_t)];
 
-const gx_codec *gx_view_codec(uint32_t block_len)
-{
-    return block_len == 128   ? gx_codec_by_id(GX_CODEC_GPUBP128)
-           : block_len == 256 ? gx_codec_by_id(GX_CODEC_GPUBP256)
-                              : gx_codec_by_id(GX_CODEC_GPUVBYTE1024);
-}
-
 const gx_index *gx_view_of(const gx_index *ix)
 {
     const gx_index *file = ix->parts ? ix->parts->parts[0].ix : ix;
@@ -51,54 +44,6 @@ gx_deletes *gx_view_deletes(const gx_index *ix)
 
 /* ---- lists ---- */
 
-/* Encode blocks of the postings to words; ends[n_blocks] of each. Returns the words. */
-static uint32_t encode_blocks(const gx_codec *codec, const gx_field_postings *p, uint32_t n_postings, bool is_docids,
-                              uint32_t *words, uint32_t at, uint32_t *ends)
-{
-    const uint32_t block_len = codec->block_len;
-    uint32_t values[GX_MAX_BLOCK];
-    for (uint32_t from = 0, j = 0, n; from < n_postings; from += n, ++j) {
-        const uint32_t *const d = p->docids + from, *const tfs = p->tfs + from;
-        n = n_postings - from < block_len ? n_postings - from : block_len;
-        for (uint32_t i = 0; i < n; ++i)
-            values[i] = !is_docids ? tfs[i] - 1 : i ? d[i] - d[i - 1] - 1 : 0;
-        ends[j] = at += codec->encode(values, n, 0, words + at);
-    }
-    return at;
-}
-
-/* The view's postings as blocks. NULL: no memory. */
-static gx_made_list *encode(const gx_view *v, const gx_field_postings *p, uint32_t df)
-{
-    const uint32_t block_len = v->base->block_len, n_blocks = df ? (df - 1) / block_len + 1 : 0;
-    const gx_codec *codec = gx_view_codec(block_len);
-    const size_t most = (2 * (size_t)codec->max_words(block_len) + 2) * n_blocks;
-    uint32_t *const ends = malloc((most + 1) * sizeof *ends), *const words = ends + 2 * (size_t)n_blocks;
-    if (!ends)
-        return NULL;
-    uint32_t n = encode_blocks(codec, p, df, true, words, 0, ends);
-    n = encode_blocks(codec, p, df, false, words, n, ends + n_blocks);
-    const size_t before = 3 * (size_t)n_blocks;
-    gx_made_list *m = malloc(sizeof *m + (before + n) * sizeof(uint32_t) + GX_READ_SLACK);
-    for (uint32_t j = 0; m && j < n_blocks; ++j)
-        m->words[j] = p->docids[(size_t)j * block_len];
-    if (m) {
-        memcpy(m->words + n_blocks, ends, (2 * (size_t)n_blocks + n) * sizeof *ends);
-        memset(m->words + before + n, 0, GX_READ_SLACK);
-        m->list = (gx_list){.df = df,
-                            .n_blocks = n_blocks,
-                            .block_len = block_len,
-                            .docids = codec,
-                            .tfs = codec,
-                            .heads = m->words,
-                            .docid_ends = m->words + n_blocks,
-                            .tf_ends = m->words + 2 * (size_t)n_blocks,
-                            .payload = m->words + before};
-    }
-    free(ends);
-    return m;
-}
-
 static gx_made_list *make_list(gx_view *v, uint32_t term)
 {
     gx_field_postings p;
@@ -107,7 +52,7 @@ static gx_made_list *make_list(gx_view *v, uint32_t term)
     gx_status st = gx_field_postings_read(&p, v->base, term % v->base->n_terms);
     if (st == GX_OK)
         st = gx_view_score(v, term, &p, &df);
-    if (st == GX_OK && !(m = encode(v, &p, df)))
+    if (st == GX_OK && !(m = gx_made_list_make(p.docids, p.tfs, df, v->base->block_len)))
         st = GX_ENOMEM;
     free(p.memory);
     if (st == GX_OK)
@@ -140,7 +85,7 @@ uint32_t gx_view_prepare(const gx_index *ix, uint32_t term)
 gx_list gx_view_list(const gx_index *ix, uint32_t term)
 {
     const gx_made_list *m = find_list(ix, term);
-    const gx_codec *codec = gx_view_codec(ix->block_len);
+    const gx_codec *codec = gx_made_list_codec(ix->block_len);
     return m && m->list.df ? m->list
                            : (gx_list){.df = 1,
                                        .n_blocks = 1,

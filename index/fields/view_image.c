@@ -83,7 +83,7 @@ static void fill_image(uint8_t *image, const image_plan *p, const gx_index *ix)
 /* The header of a file of that layout. */
 static void put_header(uint8_t *image, const image_plan *p, const gx_index *ix)
 {
-    const gx_codec *codec = gx_view_codec(ix->block_len);
+    const gx_codec *codec = gx_made_list_codec(ix->block_len);
     gx_header *h = (gx_header *)(void *)image;
     *h = *ix->view->base->header;
     memset(h->codings, 0, sizeof h->codings);

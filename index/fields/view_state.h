@@ -6,16 +6,11 @@
 #include <stdatomic.h>
 
 #include "index/fields/view.h"
+#include "index/made_list.h"
 #include "index/parts.h"
 
 #define GX_VIEW_LOCKS 64u
 #define GX_KNOWN_LENS 256u /* lengths whose norms are kept */
-
-/* A list that is made; its arrays lie behind it. */
-typedef struct gx_made_list {
-    gx_list list;
-    uint32_t words[];
-} gx_made_list;
 
 struct gx_view {
     gx_index *base;
@@ -47,9 +42,6 @@ gx_status gx_field_postings_read(gx_field_postings *p, const gx_index *ix, uint3
 
 /* The tf of the i-th posting in each field, tfs[n_fields]. */
 void gx_field_postings_tfs(const gx_field_postings *p, uint32_t i, uint32_t n_fields, uint32_t *tfs);
-
-/* What codes a view's lists. */
-const gx_codec *gx_view_codec(uint32_t block_len);
 
 static inline float gx_field_norm_of(const gx_field_norm *n, uint32_t len)
 {

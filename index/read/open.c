@@ -19,6 +19,7 @@
 #include "index/check/check.h"
 #include "index/check/check_parts.h"
 #include "index/fields/view.h"
+#include "index/joined_lists.h"
 #include "index/positions.h"
 #include "index/read/collection.h"
 
@@ -325,6 +326,8 @@ const char *gx_index_meta(const gx_index *ix, size_t *len)
 
 gx_list gx_index_list(const gx_index *ix, uint32_t term)
 {
+    if (ix->joined)
+        return gx_joined_list(ix, term);
     if (ix->view)
         return gx_view_list(ix, term);
     const gx_list_entry *e = &ix->lists[term];

@@ -13,8 +13,7 @@
 #include "query/plan/field_way.h"
 #include "query/plan/prior.h"
 
-/* The tf of docid in the list, 0 if it is not there. */
-static uint32_t find_tf(const gx_list *list, uint32_t docid)
+uint32_t gx_find_tf(const gx_list *list, uint32_t docid)
 {
     uint32_t docids[GX_MAX_BLOCK], tfs[GX_MAX_BLOCK];
     GX_FIRST(uint32_t, behind, 0, list->n_blocks, list->heads[behind] > docid);
@@ -39,12 +38,20 @@ static void explain_term(gx_explain_term *x, float w, gx_scorer scorer, const gx
     x->score = ldexpf((float)x->impact, -e->exponent);
 }
 
+/* Of a constant group, which adds its weight as it is. */
+static void explain_constant(gx_explain_term *x, float w, const gx_explanation *e)
+{
+    x->weight = x->qtf;
+    x->impact = x->tf ? (uint32_t)lrintf(w) : 0;
+    x->score = ldexpf((float)x->impact, -e->exponent);
+}
+
 static gx_explain_term term_of_index(const gx_index *ix, const gx_plan_term *t, uint32_t docid)
 {
     gx_explain_term x = {.df = t->df, .qtf = t->qtf};
     const gx_list list = gx_index_list(ix, t->list);
     x.term = gx_index_term(ix, t->list, &x.term_len);
-    x.tf = find_tf(&list, docid);
+    x.tf = gx_find_tf(&list, docid);
     x.unit = gx_index_unit(ix, t->list);
     return x;
 }
@@ -58,7 +65,7 @@ static gx_explain_term term_of_collection(const gx_index *ix, const gx_query_ter
     uint32_t id = gx_index_find_term(holder, t->term, t->len);
     if (id != UINT32_MAX) {
         const gx_list list = gx_index_list(holder, id);
-        x.tf = find_tf(&list, local);
+        x.tf = gx_find_tf(&list, local);
     }
     for (uint32_t i = 0; id == UINT32_MAX && i < ix->parts->n; ++i) {
         holder = ix->parts->parts[i].ix;
@@ -242,6 +249,8 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *gi
         text += x->term_len;
         st = gx_explain_phrase(x, whole.phrases, i, ix, docid, err);
         explain_term(x, whole.phrases->phrases[i].w, plan.norm, &e, preset);
+        if (whole.phrases->phrases[i].kind == GX_PHRASE_CONSTANT)
+            explain_constant(x, whole.phrases->phrases[i].w, &e);
         e.sum += x->impact;
     }
     if (st == GX_OK && gx_view_of(ix))

@@ -16,8 +16,11 @@
 size_t gx_phrase_text_bytes(const gx_query_phrase *p);
 size_t gx_phrase_text_write(const gx_query_phrase *p, char *text);
 
+/* The tf of docid in the list, 0 if it is not there. */
+uint32_t gx_find_tf(const gx_list *list, uint32_t docid);
+
 /* The df, tf, qtf, idf and unit of a phrase: df is the number of documents that match it, and idf the sum of its
- * words'. GX_ENOMEM, GX_ECORRUPT. */
+ * words'. The df of a group is the greatest of its words'. GX_ENOMEM, GX_ECORRUPT. */
 gx_status gx_explain_phrase(gx_explain_term *x, const struct gx_query_phrases *all, uint32_t number, const gx_index *ix,
                             uint64_t docid, gx_error *err);
 

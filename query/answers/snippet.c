@@ -89,6 +89,19 @@ static gx_status take_text(gx_highlighter *h, const char *text, size_t len, gx_e
     return st ? gx_fail(err, st, "cannot analyse a query of %zu bytes: %s", len, gx_status_name(st)) : st;
 }
 
+/* The words of a phrase; of a group those that some document has, or the first. */
+static void take_phrase(gx_highlighter *h, const gx_phrase_text *p)
+{
+    const bool group = gx_phrase_is_group(p->kind);
+    h->taking_phrases = !group;
+    for (uint32_t w = 0; w < p->n; ++w) {
+        const gx_phrase_text_word *x = &p->words[w];
+        if (x->len && (!group || w == 0 || gx_index_df_of(h->ix, x->term, x->len)))
+            take_query_term(h, &(gx_found_term){.term = x->term, .len = x->len});
+    }
+    h->taking_phrases = false;
+}
+
 /* The terms of a boolean query; of a pattern without words, none. */
 static gx_status take_boolean(gx_highlighter *h, const gx_query *q, const gx_query_options *opt, gx_error *err)
 {
@@ -97,13 +110,14 @@ static gx_status take_boolean(gx_highlighter *h, const gx_query *q, const gx_que
                        : gx_boolean_open(&h->boolean, h->ix, NULL, q->text, q->len, opt, NULL, err);
     if (st == GX_OK && !(h->phrases = gx_boolean_phrases(h->boolean, &h->n_phrases)))
         st = gx_fail(err, GX_ENOMEM, "no memory for the phrases of a query");
-    for (uint32_t i = 0; st == GX_OK && i < gx_boolean_n_terms(h->boolean); ++i) {
+    for (uint32_t i = 0; st == GX_OK && i < gx_boolean_n_words(h->boolean); ++i) {
         size_t len;
-        h->taking_phrases = i >= gx_boolean_n_words(h->boolean);
         const char *term = gx_boolean_term(h->boolean, i, &len);
         if (len)
             take_query_term(h, &(gx_found_term){.term = term, .len = len});
     }
+    for (uint32_t i = 0; st == GX_OK && i < h->n_phrases; ++i)
+        take_phrase(h, &h->phrases[i]);
     return st;
 }
 
@@ -241,6 +255,7 @@ static bool take_text_term(void *user, const gx_found_term *found)
 
 /* The words of a phrase in the text. */
 typedef struct text_places {
+    uint32_t n;            /* places of the phrase */
     gx_word_places *words; /* [n] */
     uint32_t *positions;   /* [n_places] */
     uint32_t *matches;     /* [n_places] their matches' numbers */
@@ -254,6 +269,15 @@ static void keep_place(void *user, uint32_t word, uint32_t place)
     t->keep[t->matches[t->begins[word] + place]] = true;
 }
 
+static bool is_one_of(const gx_highlighter *h, uint32_t term, const gx_phrase_text_word *words, uint32_t n)
+{
+    const query_term *t = &h->terms[term];
+    for (uint32_t i = 0; i < n; ++i)
+        if (t->len == words[i].len && memcmp(t->bytes, words[i].term, t->len) == 0)
+            return true;
+    return false;
+}
+
 /* Find where the words of the phrase stand. false: no memory. */
 static bool find_places(text_places *t, const gx_highlighter *h, const gx_phrase_text *p)
 {
@@ -265,16 +289,20 @@ static bool find_places(text_places *t, const gx_highlighter *h, const gx_phrase
     t->matches = malloc(room * sizeof *t->matches);
     if (!t->words || !t->begins || !t->positions || !t->matches)
         return false;
-    for (uint32_t w = 0; w < p->n; ++w) {
-        const uint32_t term = find_term(h, p->words[w].term, p->words[w].len);
-        t->begins[w] = n;
+    t->n = 0;
+    for (uint32_t w = 0, end; w < p->n; w = end) {
+        for (end = w + 1; end < p->n && p->words[end].other; ++end)
+            ;
+        const uint32_t place = t->n++;
+        t->begins[place] = n;
         for (uint32_t i = 0; i < h->n_matches; ++i) {
-            if (h->matches[i].term != term)
+            if (!is_one_of(h, h->matches[i].term, p->words + w, end - w))
                 continue;
             t->positions[n] = h->matches[i].position;
             t->matches[n++] = i;
         }
-        t->words[w] = (gx_word_places){t->positions + t->begins[w], n - t->begins[w], p->words[w].offset, term};
+        t->words[place] = (gx_word_places){t->positions + t->begins[place], n - t->begins[place], p->words[w].offset,
+                                           find_term(h, p->words[w].term, p->words[w].len)};
     }
     return true;
 }
@@ -284,8 +312,10 @@ static bool find_places(text_places *t, const gx_highlighter *h, const gx_phrase
 static bool keep_phrase(bool *keep, const gx_highlighter *h, const gx_phrase_text *p)
 {
     text_places t = {.keep = keep};
-    const gx_phrase phrase = {p->kind, p->slop, p->n, NULL};
-    bool good = p->n <= MOST_MARKED_WORDS && find_places(&t, h, p);
+    if (gx_phrase_is_group(p->kind))
+        return true;
+    bool good = (p->n <= MOST_MARKED_WORDS || p->words[p->n - 1].other) && find_places(&t, h, p);
+    const gx_phrase phrase = {p->kind, p->slop, t.n, NULL};
     uint32_t *scratch = good ? malloc(((size_t)p->n * (h->n_matches + 1ull) + 1) * sizeof *scratch) : NULL;
     good = good && scratch;
     if (good)

@@ -94,7 +94,9 @@ static gx_status match_parts(gx_mask ***out, const gx_part_engines *e, const gx_
         gx_boolean *b;
         part_leaf leaf = {e, i};
         const gx_boolean_leaves leaves = {whole, evaluate_leaf, &leaf};
-        if ((st = gx_boolean_open(&b, part, NULL, q->text, q->len, opt, whole, err)) != GX_OK)
+        st = q->kind == GX_QUERY_TEXT ? gx_boolean_open_text(&b, part, q->text, q->len, opt, err)
+                                      : gx_boolean_open(&b, part, NULL, q->text, q->len, opt, whole, err);
+        if (st != GX_OK)
             break;
         st = gx_boolean_match(b, plan, &leaves, words, err);
         gx_boolean_close(b);
@@ -141,12 +143,12 @@ gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *
                        const gx_query *q, const gx_query_options *opt, gx_error *err)
 {
     const gx_index *ix = e->ix;
-    if (e->single && q->kind != GX_QUERY_BOOLEAN) {
+    if (e->single && q->kind != GX_QUERY_BOOLEAN && !opt->synonyms) {
         gx_boolean *none;
         *matches = NULL;
         return gx_plan_query(out, &none, ix->parts->parts[0].ix, q, opt, err);
     }
-    const bool text = q->kind == GX_QUERY_TEXT && !gx_has_phrases(whole, q, opt);
+    const bool text = q->kind == GX_QUERY_TEXT && !gx_has_phrases(whole, q, opt) && !gx_query_side_is_on(opt);
     if (e->n == 1 && !e->shard && text && !(opt->approximate > 0)) {
         *matches = NULL;
         const gx_status of_text = gx_plan_make_live(out, ix, q->text, q->len, opt, err);

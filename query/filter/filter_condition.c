@@ -50,6 +50,22 @@ static uint32_t lower_bound(const gx_index *ix, const gx_column *c, const char *
     return low;
 }
 
+/* The ordinal behind the last string that begins with the text, from `first` on. */
+static uint32_t prefix_end(const gx_index *ix, const gx_column *c, uint32_t first, const char *p, size_t n)
+{
+    uint32_t low = first, high = c->n_strings;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        size_t len;
+        const char *s = gx_column_string(ix, c, middle, &len);
+        if (len >= n && memcmp(s, p, n) == 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* A condition's value as a value of the attribute. */
 static bool read_span(const resolving *r, const gx_column *c, const gx_condition_value *v, span *out)
 {
@@ -122,6 +138,27 @@ static void set_range(gx_filter_node *node, const gx_column *c, const bounds *b)
 }
 
 /* ---- conditions ---- */
+
+/* The keywords that begin with a text. */
+static bool read_beginning(const resolving *r, const gx_condition *c, gx_filter_node *node)
+{
+    const gx_column *column = &r->ix->columns[node->column];
+    const char *text = r->values + c->low.at;
+    bool equal;
+    if (!gx_is_keyword(column->type)) {
+        gx_scan_refuse(r->refused, c->low.star, "%.*s is of type %s; * stands for letters of keywords alone",
+                       (int)column->name_len, column->name, gx_attribute_type_name(column->type));
+        return false;
+    }
+    const uint32_t first = lower_bound(r->ix, column, text, c->low.len, &equal),
+                   end = prefix_end(r->ix, column, first, text, c->low.len);
+    const bounds b = {.low = {first, first, 0}, .high = {(int64_t)end - 1, (int64_t)end - 1, 0}};
+    if (first == end)
+        node->none = true;
+    else
+        set_range(node, column, &b);
+    return true;
+}
 
 static bool read_range(const resolving *r, const gx_condition *c, gx_filter_node *node)
 {
@@ -205,7 +242,7 @@ bool gx_filter_resolve(gx_filter_node *out, const gx_index *ix, const gx_live *l
     bool good = true;
     switch (c->kind) {
     case GX_CONDITION_VALUES:
-        good = read_range(&r, c, &node);
+        good = c->form == '*' ? read_beginning(&r, c, &node) : read_range(&r, c, &node);
         break;
     case GX_CONDITION_HAS:
         node.kind = GX_FILTER_HAS;

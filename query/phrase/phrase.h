@@ -12,6 +12,14 @@
  * the different values of the least p[i] - o[i]. Matches may overlap: "a a" is found twice in a a a.
  *
  * A phrase is scored as a term of that tf; its weight is the sum of its words' idf.
+ *
+ * A place of a phrase in a row may have several words, one of which stands there: "new yor*". It is searched as one
+ * word with the positions of all; its idf is that of its greatest df.
+ *
+ * A group of words is one that stands wherever one of them does, by no positions:
+ *
+ *   GX_PHRASE_ANY       its tf is the sum of the words' tfs, its idf that of the greatest df
+ *   GX_PHRASE_CONSTANT  it adds its weight, whatever the tf and the document's length
  */
 #ifndef GX_QUERY_PHRASE_PHRASE_H
 #define GX_QUERY_PHRASE_PHRASE_H
@@ -22,11 +30,23 @@
 #define GX_MAX_SLOP 10000u       /* the n of ~n, NEAR/n and ONEAR/n, at most */
 #define GX_MAX_OFFSET (1u << 20) /* of a phrase's last word */
 
-typedef enum gx_phrase_kind { GX_PHRASE_WORDS, GX_PHRASE_NEAR, GX_PHRASE_ONEAR } gx_phrase_kind;
+typedef enum gx_phrase_kind {
+    GX_PHRASE_WORDS,
+    GX_PHRASE_NEAR,
+    GX_PHRASE_ONEAR,
+    GX_PHRASE_ANY,
+    GX_PHRASE_CONSTANT
+} gx_phrase_kind;
+
+static inline bool gx_phrase_is_group(gx_phrase_kind kind)
+{
+    return kind == GX_PHRASE_ANY || kind == GX_PHRASE_CONSTANT;
+}
 
 typedef struct gx_phrase_word {
     uint32_t list;   /* term id; UINT32_MAX: the index lacks it, and nothing matches */
-    uint32_t offset; /* rising; of NEAR 0. Of ONEAR only the order counts */
+    uint32_t offset; /* rising; of NEAR and groups 0. Of ONEAR only the order counts */
+    bool other;      /* another word of the place that the word before has; of groups it counts for nothing */
 } gx_phrase_word;
 
 typedef struct gx_phrase {

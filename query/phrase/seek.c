@@ -782,7 +782,7 @@ static bool is_exact(const gx_seek *s)
     return s->n_phrases == 1 && p->kind == GX_PHRASE_WORDS && p->slop == 0 && p->n <= FEW_WORDS;
 }
 
-gx_status gx_seek_run(const gx_seek *s, gx_error *err)
+gx_status gx_seek_run_plain(const gx_seek *s, gx_error *err)
 {
     seeking k = {.s = s,
                  .err = err,

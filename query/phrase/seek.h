@@ -58,6 +58,11 @@ typedef struct gx_seek {
 
 /* GX_ENOMEM, GX_ECORRUPT (positions are damaged), GX_ECANCELLED. Thread-safe. */
 gx_status gx_seek_run(const gx_seek *s, gx_error *err);
+/* The same where each place of a phrase has one word, and there are no groups. */
+gx_status gx_seek_run_plain(const gx_seek *s, gx_error *err);
+
+/* Whether the phrase is a group, or has places with several words. */
+bool gx_phrase_has_others(const gx_phrase *p);
 
 /* A `take` that sets the bit of each document in user, which is uint64_t [ceil(n_docs / 64)]. */
 bool gx_seek_mark(void *user, const gx_found *found);

@@ -12,6 +12,7 @@
 #include "index/positions.h"
 #include "query/plan/phrases.h"
 #include "query/plan/sdm.h"
+#include "query/plan/synonyms.h"
 #include "query/syntax/signs.h"
 
 #define NONE UINT32_MAX
@@ -30,6 +31,10 @@ typedef struct reading {
     bool negated;
     uint32_t group;
     char name[1024]; /* of a term in one field */
+    /* of the text under way, where there are synonyms: its terms, [n_held], in held_bytes */
+    gx_synonym_term *held;
+    char *held_bytes;
+    size_t n_held, max_held, n_held_bytes, max_held_bytes;
 } reading;
 
 static void fail_memory(reading *r)
@@ -163,7 +168,7 @@ static bool take_phrase_word(void *user, const gx_found_term *found)
         return false;
     }
     gx_read_word *w = &b->words[b->n_words++];
-    *w = (gx_read_word){b->n_bytes, found->len, {NONE, found->position}};
+    *w = (gx_read_word){b->n_bytes, found->len, {NONE, found->position, false}};
     if (found->len)
         memcpy(b->bytes + b->n_bytes, found->term, found->len);
     b->n_bytes += found->len;
@@ -203,11 +208,106 @@ static bool count_offsets(reading *r, const gx_read_phrase *p)
     return false;
 }
 
+static uint32_t count_places(const gx_boolean *b, const gx_read_phrase *p)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n; ++i)
+        n += !b->words[p->first + i].in_index.other;
+    return n;
+}
+
 /* Windows count the order of their words, or nothing. */
 static void settle_offsets(gx_boolean *b, const gx_read_phrase *p)
 {
     for (uint32_t i = 0; i < p->n && p->kind != GX_PHRASE_WORDS; ++i)
         b->words[p->first + i].in_index.offset = p->kind == GX_PHRASE_ONEAR ? i : 0;
+}
+
+/* Begin a phrase or group of no words yet. false: no memory. */
+static bool begin_phrase(reading *r, gx_phrase_kind kind, uint32_t slop)
+{
+    gx_boolean *b = r->b;
+    if (r->st == GX_OK && !gx_reserve(&b->phrases, &b->max_phrases, b->n_phrases + (size_t)1, sizeof *b->phrases))
+        fail_memory(r);
+    if (r->st == GX_OK)
+        b->phrases[b->n_phrases] = (gx_read_phrase){kind, slop, b->n_words, 0, r->weight, r->negated};
+    return r->st == GX_OK;
+}
+
+static uint32_t too_many_terms(reading *r)
+{
+    r->st = gx_fail(r->err, GX_EUSAGE, "column %u: the query has more than %u terms; shorten it", r->word->column,
+                    MAX_LEAVES);
+    return NONE;
+}
+
+/* The node of the phrase that has its words, of which n count against the limit. */
+static uint32_t end_phrase(reading *r, uint32_t n)
+{
+    gx_boolean *b = r->b;
+    b->negated = b->negated || r->negated;
+    b->n_leaves += n;
+    return b->n_leaves > MAX_LEAVES ? too_many_terms(r) : add_match(r, GX_MATCH_PHRASE, b->n_phrases++);
+}
+
+static const gx_expansion *expand(reading *r, const gx_node *n, const char *text, size_t len);
+
+/* The words that the last word of a phrase stands for, which begins with text[len], in one place. */
+static void add_prefix(reading *r, const gx_node *n, uint32_t place)
+{
+    gx_boolean *b = r->b;
+    const gx_expansion *e = expand(r, n, r->tree->words + n->word + n->len - n->prefix, n->prefix);
+    const uint32_t n_words = e && e->n ? e->n : 1;
+    for (uint32_t i = 0; r->st == GX_OK && i < n_words; ++i) {
+        const gx_found_term t = {
+            .term = e->n ? e->words[i].word : "", .len = e->n ? e->words[i].len : 0, .position = place};
+        b->phrases[b->n_phrases].n -= i != 0; /* the place counts once */
+        if (take_phrase_word(r, &t)) {
+            b->words[b->n_words - 1].in_index.other = i != 0;
+            if (e->n == 0)
+                b->words[b->n_words - 1].in_index.list = NONE;
+        }
+    }
+    b->phrases[b->n_phrases].n = b->n_words - b->phrases[b->n_phrases].first;
+}
+
+typedef struct place {
+    size_t begin;
+    uint32_t position;
+    bool found;
+} place;
+
+static bool find_place(void *user, const gx_found_term *t)
+{
+    place *p = user;
+    if (!p->found && t->begin >= p->begin) {
+        p->found = true;
+        p->position = t->position;
+    }
+    return !p->found;
+}
+
+/* The analysed words of a phrase; where its last word is a prefix, those before it and the words that it stands for. */
+static gx_status take_phrase_words(reading *r, const gx_node *n)
+{
+    const gx_analyzer *an = r->b->ix->analyzer;
+    const char *text = r->tree->words + n->word;
+    if (n->prefix == 0)
+        return gx_analyze_query(an, text, n->len, take_phrase_word, r);
+    const size_t before = n->len - n->prefix;
+    place p = {before, 0, false};
+    char *standing = malloc(before + 2); /* a word that no analysis drops stands in the place of the prefix */
+    if (!standing)
+        return GX_ENOMEM;
+    memcpy(standing, text, before);
+    memcpy(standing + before, "q7", 2);
+    gx_status st = gx_analyze_query(an, standing, before + 2, find_place, &p);
+    free(standing);
+    if (st == GX_OK)
+        st = gx_analyze_query(an, text, before, take_phrase_word, r);
+    if (st == GX_OK && r->st == GX_OK)
+        add_prefix(r, n, p.position);
+    return st;
 }
 
 static uint32_t read_phrase(reading *r, const gx_node *n, float weight, bool negated)
@@ -227,20 +327,14 @@ static uint32_t read_phrase(reading *r, const gx_node *n, float weight, bool neg
                     "column %u: phrases need positions, which this index lacks; build it with --positions", n->column);
         return NONE;
     }
-    if (!gx_reserve(&b->phrases, &b->max_phrases, b->n_phrases + (size_t)1, sizeof *b->phrases)) {
-        fail_memory(r);
+    if (!begin_phrase(r,
+                      n->window == 'N'   ? GX_PHRASE_NEAR
+                      : n->window == 'O' ? GX_PHRASE_ONEAR
+                                         : GX_PHRASE_WORDS,
+                      n->slop))
         return NONE;
-    }
     gx_read_phrase *p = &b->phrases[b->n_phrases];
-    *p = (gx_read_phrase){n->window == 'N'   ? GX_PHRASE_NEAR
-                          : n->window == 'O' ? GX_PHRASE_ONEAR
-                                             : GX_PHRASE_WORDS,
-                          n->slop,
-                          b->n_words,
-                          0,
-                          weight,
-                          negated};
-    const gx_status st = gx_analyze_query(b->ix->analyzer, r->tree->words + n->word, n->len, take_phrase_word, r);
+    const gx_status st = take_phrase_words(r, n);
     if (st != GX_OK && r->st == GX_OK)
         r->st = gx_fail(r->err, st, "cannot analyse a phrase of %zu bytes: %s", n->len, gx_status_name(st));
     if (r->st == GX_OK && p->n == 0 && !r->plain)
@@ -250,21 +344,17 @@ static uint32_t read_phrase(reading *r, const gx_node *n, float weight, bool neg
         return NONE;
     if (p->n == 1)
         return take_only_word(r);
+    const uint32_t n_places = count_places(b, p);
+    if (n_places == 1) /* stop words stand before the prefix */
+        p->kind = GX_PHRASE_ANY;
     settle_offsets(b, p);
-    b->negated = b->negated || negated;
-    b->n_leaves += p->n;
-    if (b->n_leaves > MAX_LEAVES) {
-        r->st = gx_fail(r->err, GX_EUSAGE, "column %u: the query has more than %u terms; shorten it", n->column,
-                        MAX_LEAVES);
-        return NONE;
-    }
-    return add_match(r, GX_MATCH_PHRASE, b->n_phrases++);
+    return end_phrase(r, n_places);
 }
 
 /* ---- words that stand for several ---- */
 
 /* The words of a pattern: those of the whole collection, where ix is a part. NULL: failed. */
-static const gx_expansion *expand(reading *r, const gx_node *n)
+static const gx_expansion *expand(reading *r, const gx_node *n, const char *text, size_t len)
 {
     gx_boolean *b = r->b;
     const uint32_t node = (uint32_t)(n - r->tree->nodes);
@@ -287,7 +377,7 @@ static const gx_expansion *expand(reading *r, const gx_node *n)
     }
     gx_expanded_node *e = &b->expanded[b->n_expanded];
     e->node = node;
-    r->st = gx_index_expand(&e->words, b->ix, n->pattern, r->tree->words + n->word, n->len, &opt, &why);
+    r->st = gx_index_expand(&e->words, b->ix, n->prefix ? GX_PATTERN_PREFIX : n->pattern, text, len, &opt, &why);
     if (r->st == GX_OK) {
         ++b->n_expanded;
         return e->words;
@@ -296,23 +386,120 @@ static const gx_expansion *expand(reading *r, const gx_node *n)
     return NULL;
 }
 
+/* The words of a group, each of which stands in one place with the others. */
+static uint32_t read_group(reading *r, gx_phrase_kind kind, const gx_expansion *e)
+{
+    if (!begin_phrase(r, kind, 0))
+        return NONE;
+    for (uint32_t i = 0; i < e->n; ++i) {
+        r->b->phrases[r->b->n_phrases].n = 0; /* no limit of phrases */
+        if (!take_phrase_word(r, &(gx_found_term){.term = e->words[i].word, .len = e->words[i].len}))
+            return NONE;
+    }
+    r->b->phrases[r->b->n_phrases].n = e->n;
+    return end_phrase(r, 1);
+}
+
 /* A pattern is a group of the words that it stands for, and of one that no index has where there are none. */
 static uint32_t read_pattern(reading *r, const gx_node *n, float weight, bool negated)
 {
-    const gx_expansion *e = expand(r, n);
-    const uint32_t group = add_match(r, GX_MATCH_OR, 0);
+    const gx_expansion_scoring scoring = r->b->options.scoring;
     r->word = n;
     r->weight = weight;
     r->negated = negated;
+    const gx_expansion *e = expand(r, n, r->tree->words + n->word, n->len);
+    if (e && !negated && (scoring == GX_EXPANSION_CONSTANT ? e->n > 0 : scoring == GX_EXPANSION_ONE && e->n > 1))
+        return read_group(r, scoring == GX_EXPANSION_ONE ? GX_PHRASE_ANY : GX_PHRASE_CONSTANT, e);
+    const uint32_t group = add_match(r, GX_MATCH_OR, 0);
     r->group = group;
     r->b->n_leaves -= e && e->n > 1 ? e->n - 1 : 0; /* it counts as one word */
     for (uint32_t i = 0; e && i < e->n; ++i) {
-        r->weight = weight * (1 / (float)(1 + e->words[i].distance));
+        r->weight = scoring == GX_EXPANSION_ONE ? weight : weight * (1 / (float)(1 + e->words[i].distance));
         take_term(r, &(gx_found_term){.term = e->words[i].word, .len = e->words[i].len});
     }
     if (e && e->n == 0)
         take_term(r, &(gx_found_term){.term = ""});
     return close_group(r, group);
+}
+
+/* ---- synonyms ---- */
+
+static bool hold_term(void *user, const gx_found_term *found)
+{
+    reading *r = user;
+    if (!gx_reserve(&r->held, &r->max_held, r->n_held + 1, sizeof *r->held) ||
+        !gx_reserve(&r->held_bytes, &r->max_held_bytes, r->n_held_bytes + found->len + 1, 1)) {
+        fail_memory(r);
+        return false;
+    }
+    memcpy(r->held_bytes + r->n_held_bytes, found->term, found->len);
+    r->held[r->n_held++] = (gx_synonym_term){NULL, found->len, found->position};
+    r->n_held_bytes += found->len;
+    return true;
+}
+
+/* Analyse a text into r->held. */
+static void hold_terms(reading *r, const char *text, size_t len)
+{
+    r->n_held = r->n_held_bytes = 0;
+    const gx_status st = gx_analyze_query(r->b->ix->analyzer, text, len, hold_term, r);
+    if (st != GX_OK && r->st == GX_OK)
+        r->st = gx_fail(r->err, st, "cannot analyse a query of %zu bytes: %s", len, gx_status_name(st));
+    const char *bytes = r->held_bytes;
+    for (size_t i = 0; i < r->n_held; bytes += r->held[i++].len)
+        r->held[i].term = bytes;
+}
+
+/* Entries [first, first + n) of what stands for a word: words as a group, a phrase alone. */
+static uint32_t read_entries(reading *r, gx_phrase_kind kind, const gx_synonym_entry *first, uint32_t n)
+{
+    if (!begin_phrase(r, kind, 0))
+        return NONE;
+    for (uint32_t i = 0; i < n; ++i) {
+        for (uint32_t k = 0; k < first[i].n; ++k) {
+            const gx_synonym_term *t = &first[i].terms[k];
+            r->b->phrases[r->b->n_phrases].n = 0;
+            if (!take_phrase_word(r, &(gx_found_term){.term = t->term, .len = t->len, .position = t->offset}))
+                return NONE;
+        }
+    }
+    gx_read_phrase *p = &r->b->phrases[r->b->n_phrases];
+    p->n = r->b->n_words - p->first;
+    return p->n == 1 ? take_only_word(r) : end_phrase(r, 1);
+}
+
+/* What stands for a word, as one word. */
+static uint32_t read_synonyms(reading *r, const gx_synonym_group *g)
+{
+    const uint32_t group = add_match(r, GX_MATCH_OR, 0);
+    if (gx_view_of(r->b->ix) && r->st == GX_OK)
+        r->st = gx_fail(r->err, GX_EUSAGE, "synonyms are not weighed by fields; leave out --fields or the synonyms");
+    if (r->b->op == GX_OP_AND_OR && r->st == GX_OK && g->n - g->n_single + (g->n_single > 0) > 1)
+        r->st =
+            gx_fail(r->err, GX_EUSAGE,
+                    "synonyms of several words cannot be searched with AND first and then OR; choose one of the two");
+    if (g->n_single && r->st == GX_OK)
+        add_child(r, group, read_entries(r, GX_PHRASE_ANY, g->to, g->n_single));
+    for (uint32_t i = g->n_single; i < g->n && r->st == GX_OK; ++i)
+        add_child(r, group, read_entries(r, GX_PHRASE_WORDS, &g->to[i], 1));
+    return close_group(r, group);
+}
+
+/* Whether all of a word or phrase is replaced; *out: by this node. */
+static bool replace_whole(reading *r, const gx_node *n, float weight, bool negated, uint32_t *out)
+{
+    if (!r->b->synonyms || n->field || n->prefix || (n->window && n->window != '"') || n->slop)
+        return false;
+    hold_terms(r, r->tree->words + n->word, n->len);
+    const gx_synonym_group *g = r->st == GX_OK && r->n_held && r->n_held <= UINT32_MAX
+                                    ? gx_synonyms_find(r->b->synonyms, r->held, (uint32_t)r->n_held, true)
+                                    : NULL;
+    r->word = n;
+    r->weight = weight;
+    r->negated = negated;
+    if (g)
+        *out = read_synonyms(r, g);
+    return g != NULL;
 }
 
 static bool count_term(void *user, const gx_found_term *found)
@@ -402,6 +589,9 @@ static uint32_t read_node(reading *r, uint32_t node, float weight, bool negated,
         r->st = gx_fail(r->err, GX_EUSAGE, "column %u: only whole words can be searched for in one field", n->column);
         return NONE;
     }
+    uint32_t replaced;
+    if ((n->kind == GX_NODE_WORD || n->kind == GX_NODE_PHRASE) && replace_whole(r, n, weight, negated, &replaced))
+        return replaced;
     switch (n->kind) {
     case GX_NODE_WORD:
         if (n->window == '"' && gx_index_has_positions(r->b->ix) && is_split(r, n))
@@ -594,6 +784,8 @@ static gx_status read_tree(gx_boolean *b, gx_error *err)
         return r.st;
     b->root = read_node(&r, b->tree.root, 1, false, GX_MATCH_AND);
     b->fill = b->tree.all;
+    free(r.held);
+    free(r.held_bytes);
     divide(&r);
     if (r.st != GX_OK)
         return r.st;
@@ -610,7 +802,7 @@ static gx_status check_expansion(const gx_query_expansion *e, gx_error *err)
     if (e->max_words == 0 || e->max_words > GX_MAX_TERMS)
         return gx_fail(err, GX_EUSAGE, "a pattern is to stand for %u words at most; from 1 to %u are possible",
                        e->max_words, GX_MAX_TERMS);
-    if (e->scoring != GX_EXPANSION_EACH)
+    if ((unsigned)e->scoring > GX_EXPANSION_CONSTANT)
         return gx_fail(err, GX_EUSAGE, "scores of expansions of kind %d do not exist", (int)e->scoring);
     return GX_OK;
 }
@@ -625,11 +817,14 @@ gx_status gx_boolean_open(gx_boolean **out, const gx_index *ix, const gx_index *
     b->ix = ix;
     b->op = opt->op;
     b->options = opt->expansion;
+    b->synonyms = opt->synonyms;
     b->cancel = opt->cancel;
     b->cancel_user = opt->user;
     b->whole = whole;
     b->required = NONE;
     gx_status st = check_expansion(&opt->expansion, err);
+    if (st == GX_OK && gx_query_side_is_on(opt) && len && !(len == 1 && text[0] == '*'))
+        st = gx_fail(err, GX_EUSAGE, "query-side weights are of plain queries; leave out query_k1 and query_b here");
     if (st == GX_OK)
         st = gx_query_parse_fields(&b->tree, attributes, ix, text, len, err);
     if (st == GX_OK)
@@ -641,6 +836,24 @@ gx_status gx_boolean_open(gx_boolean **out, const gx_index *ix, const gx_index *
     return st;
 }
 
+/* Words and what stands for some of them, into the root's group. */
+static void read_plain_synonyms(reading *r, size_t begin, size_t end)
+{
+    const uint32_t root = r->group;
+    hold_terms(r, r->tree->words + begin, end - begin);
+    for (size_t i = 0, used; i < r->n_held && r->st == GX_OK; i += used) {
+        const size_t left = r->n_held - i;
+        const gx_synonym_group *g =
+            gx_synonyms_find(r->b->synonyms, r->held + i, left < UINT32_MAX ? (uint32_t)left : UINT32_MAX, false);
+        used = g ? g->from.n : 1;
+        if (g)
+            add_child(r, root, read_synonyms(r, g));
+        else
+            take_term(r, &(gx_found_term){.term = r->held[i].term, .len = r->held[i].len});
+        r->group = root;
+    }
+}
+
 static void read_plain_words(reading *r, const gx_node *n, size_t begin, size_t end)
 {
     const uint32_t first = r->b->n_scored;
@@ -648,6 +861,10 @@ static void read_plain_words(reading *r, const gx_node *n, size_t begin, size_t 
     words.word = begin;
     words.len = end - begin;
     r->word = &words;
+    if (r->b->synonyms && begin < end && r->st == GX_OK) {
+        read_plain_synonyms(r, begin, end);
+        return;
+    }
     const gx_status st = begin < end && r->st == GX_OK
                              ? gx_analyze_query(r->b->ix->analyzer, r->tree->words + begin, end - begin, take_term, r)
                              : GX_OK;
@@ -681,11 +898,22 @@ static void read_plain(reading *r, const char *text, size_t len, bool quotes)
         }
         n.word = begin;
         n.len = end - begin;
-        const uint32_t root = r->group, phrase = read_phrase(r, &n, r->sdm ? r->sdm->words : 1, false);
+        const uint32_t root = r->group;
+        const float weight = r->sdm ? r->sdm->words : 1;
+        uint32_t phrase;
+        if (!replace_whole(r, &n, weight, false, &phrase))
+            phrase = read_phrase(r, &n, weight, false);
         r->group = root;
         add_child(r, root, phrase);
     }
     read_plain_words(r, &n, at, len);
+}
+
+/* Whether quotes in plain text make phrases. */
+static bool quotes_count(const gx_index *ix, const gx_query_options *opt)
+{
+    return opt->quotes == GX_QUOTES_PHRASE && !gx_query_side_is_on(opt) && gx_index_has_positions(ix) &&
+           !gx_view_of(ix) && !gx_preset_get(opt->preset)->linear;
 }
 
 gx_status gx_boolean_open_text(gx_boolean **out, const gx_index *ix, const char *text, size_t len,
@@ -704,17 +932,21 @@ gx_status gx_boolean_open_text(gx_boolean **out, const gx_index *ix, const char 
     b->ix = ix;
     b->op = opt->op;
     b->required = NONE;
+    b->synonyms = opt->synonyms;
     reading r = {.b = b, .tree = &b->tree, .err = err, .plain = true, .weight = 1};
     if (pairs) {
         r.sdm = &opt->sdm;
         r.weight = opt->sdm.words;
     }
-    r.group = add_match(&r, opt->op == GX_OP_AND ? GX_MATCH_AND : GX_MATCH_OR, 0);
-    read_plain(&r, text, len, opt->quotes == GX_QUOTES_PHRASE);
+    r.group = add_match(&r, b->op == GX_OP_AND ? GX_MATCH_AND : GX_MATCH_OR, 0);
+    read_plain(&r, text, len, quotes_count(ix, opt));
+    free(r.held);
+    free(r.held_bytes);
     b->root = close_group(&r, r.group);
-    b->flat = !pairs || opt->op == GX_OP_OR || b->n_phrases == 0; /* an AND would want the pairs, too */
-    if (!b->flat)
-        b->op = GX_OP_OR;
+    if (r.st == GX_OK) { /* an AND would want the pairs, too */
+        b->flat = is_flat(b) && (!pairs || opt->op == GX_OP_OR || b->n_phrases == 0);
+        b->op = b->flat ? flat_op(b) : GX_OP_OR;
+    }
     if (r.st == GX_OK)
         *out = b;
     else
@@ -726,10 +958,11 @@ bool gx_has_phrases(const gx_index *ix, const gx_query *q, const gx_query_option
 {
     size_t begin = 0, end, behind;
     uint32_t slop;
-    if (q->kind == GX_QUERY_TEXT && gx_sdm_is_on(&opt->sdm))
+    if (q->kind != GX_QUERY_TEXT)
+        return false;
+    if (gx_sdm_is_on(&opt->sdm) || (opt->synonyms && q->len))
         return true;
-    return q->kind == GX_QUERY_TEXT && opt->quotes == GX_QUOTES_PHRASE && q->len && memchr(q->text, '"', q->len) &&
-           gx_index_has_positions(ix) && !gx_view_of(ix) && !gx_preset_get(opt->preset)->linear &&
+    return q->len && memchr(q->text, '"', q->len) && quotes_count(ix, opt) &&
            gx_plain_quotes(q->text, q->len, &begin, &end, &behind, &slop);
 }
 
@@ -780,7 +1013,8 @@ gx_phrase_text *gx_boolean_phrases(const gx_boolean *b, uint32_t *n)
     gx_phrase_text_word *words = (gx_phrase_text_word *)(void *)(phrases + b->n_phrases);
     *n = 0;
     for (uint32_t w = 0; phrases && w < b->n_words; ++w)
-        words[w] = (gx_phrase_text_word){b->bytes + b->words[w].at, b->words[w].len, b->words[w].in_index.offset};
+        words[w] = (gx_phrase_text_word){b->bytes + b->words[w].at, b->words[w].len, b->words[w].in_index.offset,
+                                         b->words[w].in_index.other};
     for (uint32_t i = 0; phrases && i < b->n_phrases; ++i) {
         const gx_read_phrase *p = &b->phrases[i];
         if (!p->negated)
@@ -820,6 +1054,10 @@ static gx_status open_query(gx_boolean **out, const gx_index *ix, const gx_query
                             gx_error *err)
 {
     const bool all = q->kind == GX_QUERY_ALL;
+    const gx_status st = opt->synonyms && !all ? gx_synonyms_check(opt->synonyms, ix, err) : GX_OK;
+    *out = NULL;
+    if (st != GX_OK)
+        return st;
     if (q->kind == GX_QUERY_TEXT)
         return gx_boolean_open_text(out, ix, q->text, q->len, opt, err);
     return gx_boolean_open(out, ix, ix, all ? "*" : q->text, all ? 1 : q->len, opt, NULL, err);
@@ -940,8 +1178,12 @@ const gx_expansion *gx_boolean_expanded(const gx_boolean *b, uint32_t i, gx_text
     const gx_node *n = &b->tree.nodes[b->expanded[i].node];
     const char *text = b->tree.words + n->word;
     gx_text_add_string(pattern, n->pattern == GX_PATTERN_REGEX ? "/" : "");
-    gx_text_add(pattern, text, n->len);
+    if (n->prefix)
+        gx_text_add(pattern, text + n->len - n->prefix, n->prefix);
+    else
+        gx_text_add(pattern, text, n->len);
     gx_text_add_string(pattern, n->pattern == GX_PATTERN_REGEX ? "/" : n->pattern == GX_PATTERN_FUZZY ? "~" : "");
+    gx_text_add_string(pattern, n->prefix ? "*" : "");
     if (n->pattern == GX_PATTERN_FUZZY && n->distance <= GX_MAX_DISTANCE)
         gx_text_add_format(pattern, "%u", n->distance);
     return b->expanded[i].words;

@@ -19,7 +19,7 @@
  * A query needs a term or condition that is not negated.
  *
  * A pattern (neutrin*) stands for a group of words with OR between, those of the whole collection; they count as one
- * word.
+ * word. Synonyms are such a group, too.
  *
  * A word that analysis drops (a stop word) disappears from its clause, and a clause or group
  * without words likewise. The terms of a word that analysis splits are all needed where the word
@@ -42,13 +42,14 @@ typedef struct gx_boolean gx_boolean;
  * ix. GX_EUSAGE, naming the column: what the syntax does not allow, or what no index can answer. GX_ENOMEM. */
 gx_status gx_boolean_open(gx_boolean **out, const gx_index *ix, const gx_index *attributes, const char *text,
                           size_t len, const gx_query_options *opt, const gx_boolean *whole, gx_error *err);
-/* The same of plain text with quotes or pairs, as the options have them: words and phrases side by side. */
+/* The same of plain text with quotes, pairs or synonyms, as the options have them: words, phrases and groups side by
+ * side. Neither asks whether the synonyms fit ix (gx_synonyms_check). */
 gx_status gx_boolean_open_text(gx_boolean **out, const gx_index *ix, const char *text, size_t len,
                                const gx_query_options *opt, gx_error *err);
 void gx_boolean_close(gx_boolean *b);
 
 /* Whether a query of text is one of these: it has quotes that the options make phrases, and the index has positions; or
- * the options ask for pairs. */
+ * the options ask for pairs, or have synonyms. */
 bool gx_has_phrases(const gx_index *ix, const gx_query *q, const gx_query_options *opt);
 
 /* Whether a plan and its filter say all, without a mask. */

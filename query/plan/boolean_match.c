@@ -96,8 +96,8 @@ static gx_status match_phrase(const matching *m, uint32_t i, const uint64_t *all
     for (size_t w = 0; allowed && w < m->n_words; ++w)
         n += (uint32_t)__builtin_popcountll(allowed[w]);
     memset(words, 0, m->n_words * sizeof *words);
-    const gx_phrase p = {r->kind, r->slop, r->n, in_index};
-    const gx_status st = gx_phrase_mark(m->b->ix, &p, m->plan, allowed, n, words, m->err);
+    const gx_phrase p = {r->kind, r->slop, gx_phrase_keep_known(in_index, r->n, r->kind), in_index};
+    const gx_status st = p.n ? gx_phrase_mark(m->b->ix, &p, m->plan, allowed, n, words, m->err) : GX_OK;
     free(in_index);
     return st;
 }

@@ -33,7 +33,7 @@ typedef struct gx_scored_word {
 
 /* A phrase or window. */
 typedef struct gx_read_phrase {
-    gx_phrase_kind kind;
+    gx_phrase_kind kind; /* a group has places of any number of words */
     uint32_t slop, first, n; /* words [first, first + n) of gx_boolean.words */
     float weight;
     bool negated;
@@ -82,6 +82,7 @@ struct gx_boolean {
     char *bytes;
     size_t n_bytes;
     gx_query_expansion options;
+    const gx_synonyms *synonyms;
     bool (*cancel)(void *user);
     void *cancel_user;
     gx_expanded_node *expanded; /* [n_expanded] by rising node; `whole` has those of its parts */

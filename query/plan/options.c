@@ -37,6 +37,9 @@ typedef enum option_id {
     PRIOR,
     MAX_EXPANSIONS,
     FUZZY_PREFIX,
+    EXPANSION_SCORING,
+    QUERY_K1,
+    QUERY_B,
     N_OPTIONS
 } option_id;
 
@@ -69,6 +72,12 @@ static const gx_search_option options[N_OPTIONS] = {
                         "the most words that a word with * or ? or ~ or /.../ of the boolean syntax stands for"},
     [FUZZY_PREFIX] = {"fuzzy-prefix", GX_OPTION_COUNT, NULL, 0, GX_MAX_FUZZY_CHARACTERS,
                       "so many characters at the beginning of word~ have no typing errors"},
+    [EXPANSION_SCORING] = {"expansion-scoring", GX_OPTION_CHOICE, GX_EXPANSION_SCORING_WORDS, 0, 0,
+                           "how words with * or ? or ~ or /.../ score: each word that they stand for, all as one, or a "
+                           "constant"},
+    [QUERY_K1] = {"query-k1", GX_OPTION_NUMBER, NULL, 0, 3.4e38,
+                  "weigh the words of a plain query by BM25, too, with this k1: for long queries"},
+    [QUERY_B] = {"query-b", GX_OPTION_NUMBER, NULL, 0, 1, "the b of query-k1"},
 };
 
 const gx_search_option *gx_search_options(size_t *n)
@@ -225,6 +234,15 @@ static gx_status assign(gx_search_setup *s, option_id id, const value *v, gx_err
     case FUZZY_PREFIX:
         o->expansion.fixed_prefix = (uint32_t)v->number;
         break;
+    case EXPANSION_SCORING:
+        o->expansion.scoring = (gx_expansion_scoring)v->number;
+        break;
+    case QUERY_K1:
+        o->query_k1 = (float)v->number;
+        break;
+    case QUERY_B:
+        o->query_b = (float)v->number;
+        break;
     case N_OPTIONS:
         break;
     }
@@ -233,7 +251,7 @@ static gx_status assign(gx_search_setup *s, option_id id, const value *v, gx_err
 
 static bool has_default(option_id id)
 {
-    return id == K1 || id == B;
+    return id == K1 || id == B || id == QUERY_K1 || id == QUERY_B;
 }
 
 /* ---- setting and telling ---- */
@@ -364,6 +382,15 @@ void gx_search_setup_get(const gx_search_setup *s, const gx_search_option *optio
         break;
     case FUZZY_PREFIX:
         snprintf(text, GX_OPTION_VALUE_BYTES, "%u", o->expansion.fixed_prefix);
+        break;
+    case EXPANSION_SCORING:
+        put_word(text, GX_EXPANSION_SCORING_WORDS, (int)o->expansion.scoring);
+        break;
+    case QUERY_K1:
+        put_number(text, o->query_k1);
+        break;
+    case QUERY_B:
+        put_number(text, o->query_b);
         break;
     case N_OPTIONS:
         break;

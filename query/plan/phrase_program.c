@@ -49,7 +49,8 @@ bool gx_plan_suits_program(const gx_plan *plan)
         return false;
     for (uint32_t i = 0; i < plan->n_phrases; ++i) {
         const gx_phrase *p = &plan->phrases->phrases[i].phrase;
-        if (p->kind != GX_PHRASE_WORDS || p->slop || p->words[p->n - 1].offset >= 1u << (32 - GX_PLACE_BITS))
+        if (p->kind != GX_PHRASE_WORDS || p->slop || gx_phrase_has_others(p) ||
+            p->words[p->n - 1].offset >= 1u << (32 - GX_PLACE_BITS))
             return false;
     }
     return program_words(plan, &n_places) <= GX_MAX_PROGRAM_WORDS && n_places <= GX_MAX_PLACES &&

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/status.h"
+#include "query/plan/boolean.h"
 
 #define NONE UINT32_MAX
 #define FEW_ALLOWED 4u /* documents that are so many times fewer than the shortest list's are looked up one by one */
@@ -16,6 +17,8 @@ static int compare_words(const gx_query_phrase_word *a, const gx_query_phrase_wo
     const int order = len ? memcmp(a->term, b->term, len) : 0;
     if (order || a->len != b->len)
         return order ? order : a->len < b->len ? -1 : 1;
+    if (a->other != b->other)
+        return a->other ? 1 : -1;
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
@@ -48,7 +51,11 @@ static gx_query_phrase copy_phrase(const gx_phrase_text *p, gx_query_phrase_word
     gx_query_phrase out = {p->kind, p->slop, p->n, *words, p->weight, 0, 0};
     for (uint32_t i = 0; i < p->n; ++i) {
         out.words[i] = (gx_query_phrase_word){
-            .term = *bytes, .len = p->words[i].len, .offset = p->kind == GX_PHRASE_NEAR ? 0 : p->words[i].offset};
+            .term = *bytes, .len = p->words[i].len, .offset = p->words[i].offset, .other = p->words[i].other};
+        if (gx_phrase_is_group(p->kind) || p->kind == GX_PHRASE_NEAR) { /* the order tells nothing */
+            out.words[i].offset = 0;
+            out.words[i].other = false;
+        }
         if (p->kind == GX_PHRASE_ONEAR)
             out.words[i].offset = i;
         if (p->words[i].len)
@@ -56,7 +63,7 @@ static gx_query_phrase copy_phrase(const gx_phrase_text *p, gx_query_phrase_word
         *bytes += p->words[i].len;
     }
     *words += p->n;
-    if (p->kind == GX_PHRASE_NEAR) /* the order tells nothing */
+    if (gx_phrase_is_group(p->kind) || p->kind == GX_PHRASE_NEAR)
         qsort(out.words, out.n, sizeof *out.words, by_word);
     return out;
 }
@@ -102,13 +109,15 @@ gx_status gx_query_phrases_make(struct gx_query_phrases **out, uint32_t *n_unkno
     }
     for (uint32_t i = 0; i < kept; ++i) {
         gx_query_phrase *p = &q->phrases[i];
-        bool all = true;
+        bool all = true, any = false;
         for (uint32_t w = 0; w < p->n; ++w) {
             p->words[w].number = number++;
             p->words[w].df = stats->df(stats->user, p->words[w].term, p->words[w].len);
-            all = all && p->words[w].df;
+            const bool new_place = !p->words[w].other && (w == 0 || !gx_phrase_is_group(p->kind));
+            all = all && (w == 0 || !new_place || any);
+            any = p->words[w].df || (any && !new_place);
         }
-        if (all)
+        if (all && any)
             q->phrases[known++] = *p;
     }
     q->n = known;
@@ -132,17 +141,34 @@ void gx_query_phrases_close(struct gx_query_phrases *p)
 
 /* ---- of an index ---- */
 
-static bool find_words(gx_phrase_word *words, const gx_query_phrase *p, const gx_index *ix, const uint32_t *ids,
-                       size_t stride)
+uint32_t gx_phrase_keep_known(gx_phrase_word *words, uint32_t n, gx_phrase_kind kind)
 {
-    bool all = true;
+    uint32_t kept = 0, begin = 0; /* of the place */
+    for (uint32_t w = 0; w < n; ++w) {
+        const bool other = w && (words[w].other || gx_phrase_is_group(kind));
+        if (!other && w && kept == begin)
+            return 0;
+        begin = other ? begin : kept;
+        if (words[w].list == NONE)
+            continue;
+        words[kept] = words[w];
+        words[kept].other = kept > begin;
+        ++kept;
+    }
+    return kept == begin ? 0 : kept;
+}
+
+/* Returns the number of the phrase's words in the index; 0: it cannot be matched. */
+static uint32_t find_words(gx_phrase_word *words, const gx_query_phrase *p, const gx_index *ix, const uint32_t *ids,
+                           size_t stride)
+{
     for (uint32_t w = 0; w < p->n; ++w) {
         const gx_query_phrase_word *x = &p->words[w];
         words[w].list = ids ? ids[x->number * stride] : gx_index_find_term(ix, x->term, x->len);
         words[w].offset = x->offset;
-        all = all && words[w].list != NONE;
+        words[w].other = x->other;
     }
-    return all;
+    return gx_phrase_keep_known(words, p->n, p->kind);
 }
 
 gx_status gx_plan_phrases_make(struct gx_plan_phrases **out, uint32_t *n_unknown, const struct gx_query_phrases *of,
@@ -161,12 +187,13 @@ gx_status gx_plan_phrases_make(struct gx_plan_phrases **out, uint32_t *n_unknown
     p->n = 0;
     for (uint32_t i = 0; i < of->n; ++i) {
         const gx_query_phrase *x = &of->phrases[i];
-        if (!find_words(words, x, ix, ids, stride)) {
+        const uint32_t n = find_words(words, x, ix, ids, stride);
+        if (n == 0) {
             ++*n_unknown;
             continue;
         }
-        p->phrases[p->n++] = (gx_sought_phrase){{x->kind, x->slop, x->n, words}, x->w};
-        words += x->n;
+        p->phrases[p->n++] = (gx_sought_phrase){{x->kind, x->slop, n, words}, x->w};
+        words += n;
     }
     if (p->n == 0) {
         free(p);
@@ -239,6 +266,11 @@ gx_status gx_phrase_mark(const gx_index *ix, const gx_phrase *p, const gx_plan *
                  .cancel = plan->cancel,
                  .cancel_user = plan->user};
     uint32_t *docids = NULL;
+    if (gx_phrase_is_group(p->kind)) {
+        for (uint32_t w = 0; w < p->n; ++w)
+            gx_list_mark(ix, p->words[w].list, words);
+        return GX_OK;
+    }
     if (allowed && (uint64_t)n_allowed * FEW_ALLOWED < least_df(ix, p)) {
         if (!(docids = malloc((n_allowed + 1ull) * sizeof *docids)))
             return gx_fail(err, GX_ENOMEM, "no memory for the documents of a phrase");

@@ -354,6 +354,11 @@ static gx_status make_from_bag(gx_plan *out, term_bag *g, const gx_query_options
     return GX_OK;
 }
 
+bool gx_query_side_is_on(const gx_query_options *opt)
+{
+    return !isnan(opt->query_k1) || !isnan(opt->query_b);
+}
+
 gx_status gx_query_options_check(const gx_query_options *opt, const gx_index *ix, gx_error *err)
 {
     if ((unsigned)opt->op > GX_OP_AND_OR)
@@ -377,6 +382,14 @@ gx_status gx_query_options_check(const gx_query_options *opt, const gx_index *ix
         return gx_fail(err, GX_EUSAGE, "the time limit is %g s; it must be at least 0", opt->seconds);
     if ((unsigned)opt->quotes > GX_QUOTES_WORDS)
         return gx_fail(err, GX_EUSAGE, "quotes %d do not exist", (int)opt->quotes);
+    if (!isnan(opt->query_k1) && !(isfinite(opt->query_k1) && opt->query_k1 >= 0))
+        return gx_fail(err, GX_EUSAGE, "query_k1 is %g; it must be a finite number of at least 0", opt->query_k1);
+    if (!isnan(opt->query_b) && !(opt->query_b >= 0 && opt->query_b <= 1))
+        return gx_fail(err, GX_EUSAGE, "query_b is %g; it must lie between 0 and 1", opt->query_b);
+    if (gx_query_side_is_on(opt) && opt->synonyms)
+        return gx_fail(
+            err, GX_EUSAGE,
+            "query-side weights are of a query's own words; leave out the synonyms, or query_k1 and query_b");
     if (opt->prior.weight != 0) /* gx_search has taken it */
         return gx_fail(err, GX_EUSAGE,
                        "a prior is for searches by score on one engine: not for pages, orders by attributes, services "
@@ -397,10 +410,25 @@ static gx_status make_from_text(gx_plan *out, term_bag *g, const char *text, siz
     return make_from_bag(out, g, opt, err);
 }
 
+static gx_status bind_text(gx_plan *out, const gx_index *ix, const char *text, size_t len, const gx_query_options *opt,
+                           gx_error *err)
+{
+    const gx_collection_stats stats = gx_collection_stats_of(ix);
+    gx_query_plan plan;
+    gx_status st = gx_query_plan_text(&plan, ix, text, len, &stats, opt, err);
+    if (st != GX_OK)
+        return st;
+    st = gx_plan_bind(out, &plan, ix, err);
+    gx_query_plan_free(&plan);
+    return st;
+}
+
 gx_status gx_plan_make(gx_plan *out, const gx_index *ix, const char *text, size_t len, const gx_query_options *opt,
                        gx_error *err)
 {
     term_bag g;
+    if (gx_query_side_is_on(opt))
+        return bind_text(out, ix, text, len, opt, err);
     g.ix = g.whole = ix;
     g.part = NULL;
     g.n = g.staged.n = g.staged.n_bytes = 0;
@@ -550,17 +578,33 @@ static void merge_terms(gx_query_plan *q, uint32_t n, const gx_collection_stats 
     sort_query_terms(q->terms, q->n_terms, by_collection_df);
 }
 
+/* Query-side BM25: what becomes of the qtf of q->terms, which are known. Unknown terms count in the query's length. */
+static void weigh_query_side(gx_query_plan *q, double qlen, const gx_collection_stats *stats)
+{
+    const gx_preset_info *preset = gx_preset_get(q->opt.preset);
+    const double k1 = isnan(q->opt.query_k1) ? 0.9 : q->opt.query_k1, b = isnan(q->opt.query_b) ? 0.4 : q->opt.query_b;
+    const double K = k1 * (1 - b + b * qlen / stats->avgdl);
+    for (uint32_t i = 0; i < q->n_terms; ++i) {
+        gx_query_term *t = &q->terms[i];
+        t->qtf = preset->idf((double)stats->n_docs, (double)t->df) * (t->qtf / (t->qtf + K));
+    }
+}
+
 static double phrase_weight(const scorer *s, const gx_query_phrase *p)
 {
-    return p->idf * (s->preset->times_k1 ? s->k1 + 1 : 1) * p->qtf;
+    return p->idf * (s->preset->times_k1 && p->kind != GX_PHRASE_CONSTANT ? s->k1 + 1 : 1) * p->qtf;
 }
 
 /* Find the phrase's idf. Returns its weight. */
 static double weigh_phrase(const scorer *s, uint64_t n_docs, gx_query_phrase *p)
 {
-    p->idf = 0;
-    for (uint32_t w = 0; w < p->n; ++w)
-        p->idf += s->preset->idf((double)n_docs, (double)p->words[w].df);
+    p->idf = p->kind == GX_PHRASE_CONSTANT ? 1 : 0;
+    for (uint32_t w = 0, end; w < p->n && p->kind != GX_PHRASE_CONSTANT; w = end) {
+        uint64_t df = p->words[w].df; /* of a place with several words, the greatest */
+        for (end = w + 1; end < p->n && (p->words[end].other || p->kind == GX_PHRASE_ANY); ++end)
+            df = p->words[end].df > df ? p->words[end].df : df;
+        p->idf += s->preset->idf((double)n_docs, (double)df);
+    }
     return phrase_weight(s, p);
 }
 
@@ -601,7 +645,14 @@ static gx_status add_phrases(gx_query_plan *q, const gx_phrase_text *phrases, ui
                              const gx_collection_stats *stats, gx_error *err)
 {
     uint32_t n_unknown;
-    if (gx_preset_get(q->opt.preset)->linear)
+    const bool linear = gx_preset_get(q->opt.preset)->linear;
+    for (uint32_t i = 0; i < n && (linear || stats->view); ++i)
+        if (gx_phrase_is_group(phrases[i].kind))
+            return gx_fail(err, GX_EUSAGE,
+                           "words that count as one, or a constant, need term frequencies, %s; let each have its own "
+                           "score (each), and leave synonyms out",
+                           linear ? "which an index of impacts lacks" : "and are not weighed by fields");
+    if (linear)
         return gx_fail(err, GX_EUSAGE, "the scorer %s has no score for phrases; use a BM25 scorer",
                        gx_preset_name(q->opt.preset));
     const gx_status st =
@@ -687,6 +738,20 @@ static bool take_few(void *user, const gx_found_term *found)
     return true;
 }
 
+/* A plan of the terms of a text. */
+static gx_status make_of_text(gx_query_plan *out, const gx_weighted_term *terms, uint32_t n,
+                              const gx_collection_stats *stats, const gx_query_options *opt, gx_error *err)
+{
+    const gx_status st = gx_query_plan_make(out, terms, n, stats, opt, err);
+    if (st != GX_OK || !gx_query_side_is_on(opt))
+        return st;
+    weigh_query_side(out, n, stats);
+    const gx_status weighed = gx_query_plan_weigh(out, stats, err);
+    if (weighed != GX_OK)
+        gx_query_plan_free(out);
+    return weighed;
+}
+
 static gx_status plan_long_text(gx_query_plan *out, const gx_index *ix, const char *text, size_t len,
                                 const gx_collection_stats *stats, const gx_query_options *opt, gx_error *err)
 {
@@ -701,7 +766,7 @@ static gx_status plan_long_text(gx_query_plan *out, const gx_index *ix, const ch
     for (size_t i = 0; st == GX_OK && i < n; ++i)
         terms[i] = (gx_weighted_term){found[i].term, found[i].len, 1};
     if (st == GX_OK)
-        st = gx_query_plan_make(out, terms, (uint32_t)n, stats, opt, err);
+        st = make_of_text(out, terms, (uint32_t)n, stats, opt, err);
     free(terms);
     free(found);
     return st;
@@ -717,7 +782,7 @@ gx_status gx_query_plan_text(gx_query_plan *out, const gx_index *ix, const char 
     if (st != GX_OK)
         return gx_fail(err, st, "cannot analyse a query of %zu bytes: %s", len, gx_status_name(st));
     return few.too_many ? plan_long_text(out, ix, text, len, stats, opt, err)
-                        : gx_query_plan_make(out, few.terms, few.n, stats, opt, err);
+                        : make_of_text(out, few.terms, few.n, stats, opt, err);
 }
 
 gx_plan gx_query_plan_summary(const gx_query_plan *q, const gx_index *ix)

@@ -136,6 +136,9 @@ typedef struct gx_query_plan {
     struct gx_query_phrases *phrases; /* phrases.h; shared. NULL: none */
 } gx_query_plan;
 
+/* Whether words of a text are weighed by BM25, too. */
+bool gx_query_side_is_on(const gx_query_options *opt);
+
 /* k, preset, k1, b, algorithm and recursion of opt are in their ranges, and the scorer can read the
  * index's lists? Else GX_EUSAGE, saying which is not. */
 gx_status gx_query_options_check(const gx_query_options *opt, const struct gx_index *ix, gx_error *err);

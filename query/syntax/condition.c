@@ -2,6 +2,7 @@
 
 #include "engine/memory/grow.h"
 #include "engine/status.h"
+#include "engine/text/ascii.h"
 #include "index/attributes/attributes.h"
 
 /* ---- bytes ---- */
@@ -97,13 +98,20 @@ static bool is_named(const reading *r, const gx_condition_value *name, const cha
     return name->len == strlen(text) && memcmp(r->values->p + name->at, text, name->len) == 0;
 }
 
+/* Whether the word that has been read ends with its only *, before which something stands. */
+static bool ends_with_star(const reading *r, const gx_condition_value *v)
+{
+    return v->star && v->len > 1 && v->star + 1 == r->in->column;
+}
+
 /* Values are compared whole. */
 static bool refuse_star(const reading *r, const gx_condition_value *name, const gx_condition_value *v)
 {
     if (v->star && v->len > 1)
-        gx_scan_refuse(r->in, v->star,
-                       "* does not stand for letters: values are compared whole; put the value in quotes to take it as "
-                       "it stands");
+        gx_scan_refuse(
+            r->in, v->star,
+            "* stands for letters at the end of a keyword alone, as in brand:son*; put the value in quotes to "
+            "take it as it stands");
     else if (v->star && is_named(r, name, "id"))
         gx_scan_refuse(r->in, v->star, "* is no id; " EACH_HAS_AN_ID);
     else if (v->star)
@@ -150,8 +158,14 @@ static bool read_comparison(const reading *r, gx_condition *c)
     const bool below = gx_scan_take(r->in, '<'), above = !below && gx_scan_take(r->in, '>'),
                equal = (below || above) && gx_scan_take(r->in, '=');
     c->form = below ? '<' : above ? '>' : '=';
-    if (!read_value(r, "a value", &c->low) || !refuse_star(r, &c->name, &c->low))
+    if (!read_value(r, "a value", &c->low))
         return false;
+    if (c->form == '=' && ends_with_star(r, &c->low)) {
+        c->form = '*';
+        r->values->p[c->low.at + --c->low.len] = 0;
+    } else if (!refuse_star(r, &c->name, &c->low)) {
+        return false;
+    }
     c->high = c->low;
     c->low.any = below;
     c->high.any = above;
@@ -247,6 +261,20 @@ static bool append_name(gx_bytes *out, const gx_condition_value *v, const char *
     return word ? gx_bytes_append(out, values + v->at, v->len) : append_quoted(out, values + v->at, v->len);
 }
 
+/* The beginning of a word and a *, with backslashes before what is no letter or digit. */
+static bool append_beginning(gx_bytes *out, const char *p, size_t n)
+{
+    if (!gx_reserve(&out->p, &out->max, out->n + 2 * n + 2, 1))
+        return false;
+    for (size_t i = 0; i < n; ++i) {
+        if ((unsigned char)p[i] < 0x80 && !gx_is_letter_or_digit(p[i]))
+            out->p[out->n++] = '\\';
+        out->p[out->n++] = p[i];
+    }
+    out->p[out->n++] = '*';
+    return true;
+}
+
 bool gx_condition_append(gx_bytes *out, const gx_condition *c, const char *values)
 {
     const gx_condition_value *const v = c->form == '<' ? &c->high : &c->low;
@@ -256,6 +284,8 @@ bool gx_condition_append(gx_bytes *out, const gx_condition *c, const char *value
         return append_name(out, &c->low, values);
     if (c->kind != GX_CONDITION_VALUES)
         return gx_bytes_append_text(out, c->kind == GX_CONDITION_FILE ? "@" : "") && append_bound(out, v, values);
+    if (c->form == '*')
+        return append_beginning(out, values + c->low.at, c->low.len);
     if (c->form != '[')
         return (c->form == '=' || gx_bytes_append(out, &c->form, 1)) &&
                gx_bytes_append_text(out, c->form != '=' && !v->open ? "=" : "") && append_bound(out, v, values);

@@ -1,6 +1,7 @@
 /* condition.h: the conditions that filters (filter.h) and boolean queries (parse.h) are made of, as text.
  *
  *   condition  = NAME ":" value                       equal; of several values any
+ *              | NAME ":" word "*"                    of a keyword: begins with the word
  *              | NAME ":" ( "<" | "<=" | ">" | ">=" ) value
  *              | NAME ":" ( "[" | "{" ) bound "TO" bound ( "]" | "}" )   { }: the bound excluded
  *              | "has" ":" NAME                       has a value
@@ -9,8 +10,8 @@
  *   bound      = value | "*"
  *   value      = word | '"' characters '"'            a backslash takes the next character as it is
  *
- * A word ends at a blank, a bracket of any kind or a quote; in a boolean query also at ^. Values are compared whole:
- * a * in a word, which would stand for letters elsewhere, is refused.
+ * A word ends at a blank, a bracket of any kind or a quote; in a boolean query also at ^. But for a * at the end, values
+ * are compared whole: a * elsewhere in a word, which would stand for letters in other engines, is refused.
  * What a condition's values mean in an index is read later (filter_condition.c).
  */
 #ifndef GX_QUERY_SYNTAX_CONDITION_H
@@ -48,7 +49,8 @@ typedef struct gx_condition_value {
 
 typedef struct gx_condition {
     gx_condition_kind kind;
-    char form;               /* of GX_CONDITION_VALUES: '=' one value, '<' or '>' with a sign, '[' two bounds */
+    /* of GX_CONDITION_VALUES: '=' one value, '*' what begins with it, '<' or '>' with a sign, '[' two bounds */
+    char form;
     uint32_t column, behind; /* where it stands, and what is behind its colon, in characters from 1 */
     uint32_t attribute;      /* of VALUES and HAS: its number in the index; GX_NOT_SCANNED where no index was given */
     gx_condition_value name; /* of the attribute, "id" or "has" */

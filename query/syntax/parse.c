@@ -192,6 +192,7 @@ static uint32_t read_phrase(parser *p, uint32_t node, char close)
 {
     const size_t begin = p->n_word_bytes;
     uint32_t n_words = 0, star = 0;
+    size_t last = begin;
     gx_word_sign sign = {0};
     for (gx_scan_skip_blanks(&p->in); !gx_scan_is_end(&p->in) && !gx_scan_is_next(&p->in, close);
          gx_scan_skip_blanks(&p->in)) {
@@ -202,16 +203,23 @@ static uint32_t read_phrase(parser *p, uint32_t node, char close)
         if (close == ')' && (sign.kind || gx_scan_is_next(&p->in, '/')))
             return gx_scan_refuse(&p->in, p->in.column,
                                   "a word in a window stands for itself alone, without *, ?, ~ and /");
+        if (star)
+            return gx_scan_refuse(
+                &p->in, star, "* stands for letters in the last word of a phrase alone; write \\* for the character");
         if (n_words++)
             p->tree.words[p->n_word_bytes++] = ' ';
+        last = p->n_word_bytes;
         if (!read_word(p, node, close == '"'))
             return 0;
-        star = !star && has_star(p, p->tree.nodes[node].len) ? p->in.column - 1 : star;
+        star = has_star(p, p->tree.nodes[node].len) ? p->in.column - 1 : 0;
         p->tree.nodes[node].len = p->n_word_bytes - begin;
         p->tree.nodes[node].word = begin;
     }
-    if (star && n_words > 1)
-        return gx_scan_refuse(&p->in, star, "* does not stand for letters in a phrase; write \\* for the character");
+    if (star) { /* the sign goes */
+        --p->n_word_bytes;
+        --p->tree.nodes[node].len;
+        p->tree.nodes[node].prefix = p->n_word_bytes - last;
+    }
     return n_words;
 }
 
@@ -231,9 +239,12 @@ static uint32_t parse_phrase(parser *p)
         return gx_scan_refuse(&p->in, column, "a word is expected between the quotes");
     gx_scan_step(&p->in);
     gx_node *n = &p->tree.nodes[node];
-    n->kind = n_words > 1 ? GX_NODE_PHRASE : GX_NODE_WORD;
+    n->kind = n_words > 1 ? GX_NODE_PHRASE : n->prefix ? GX_NODE_PATTERN : GX_NODE_WORD;
+    n->pattern = GX_PATTERN_PREFIX;
     n->window = '"';
     if (gx_scan_is_next(&p->in, '~')) {
+        if (n->prefix)
+            return gx_scan_refuse(&p->in, p->in.column, "~ and * do not go together in a phrase");
         if (n_words == 1)
             return gx_scan_refuse(&p->in, p->in.column, "~ needs a phrase of at least two words before it");
         gx_scan_step(&p->in);

@@ -8,7 +8,7 @@
  *   unary    = { "NOT" | "-" } boosted
  *   boosted  = primary ["^" number]
  *   primary  = word | pattern | phrase | window | "(" query ")" | condition
- *   phrase   = '"' words '"' [ "~" number ]
+ *   phrase   = '"' words '"' [ "~" number ]                 the last word may end with *
  *   window   = ( "NEAR" | "ONEAR" ) "/" number "(" words ")"
  *   pattern  = a word with ? or * in it | word "~" ["0" | "1" | "2"] | "/" regular expression "/"
  *
@@ -18,11 +18,11 @@
  * what the one before it says; "+-" is an error. A quoted phrase of one word is that word. A phrase of several
  * is found where they stand in a row, or with ~n within n places more; NEAR/n finds words within n places, in
  * any order, ONEAR/n words in order, each at most n behind the one before (query/phrase/phrase.h). What stands
- * in quotes is a text, in which signs mean nothing; a window has words alone. A word with a colon in it, that no
+ * in quotes is a text, in which signs mean nothing, but for a * behind its last word; a window has words alone. A word with a colon in it, that no
  * backslash precedes, is a condition (condition.h): year:2019, year:[2015 TO 2019]. It has no weight. In a view of
  * fields title:word and title:(a b) are words in this field alone. Refused:
- * names that no attribute has, because an index stores no fields; a * behind a word of a phrase; and signs that
- * mean something in other engines only (signs.h).
+ * names that no attribute has, because an index stores no fields; a * behind another word of a phrase than the last;
+ * and signs that mean something in other engines only (signs.h).
  */
 #ifndef GX_QUERY_SYNTAX_PARSE_H
 #define GX_QUERY_SYNTAX_PARSE_H
@@ -57,6 +57,7 @@ typedef struct gx_node {
     size_t word, len; /* GX_NODE_WORD, GX_NODE_PHRASE: its bytes, without backslashes, at gx_query_tree.words + word */
     char window;      /* GX_NODE_PHRASE: '"', or 'N' and 'O' of NEAR and ONEAR */
     uint32_t slop;    /* GX_NODE_PHRASE: the number */
+    size_t prefix;    /* GX_NODE_PHRASE: so many bytes at its end are the beginning of the last word; 0: it is whole */
     uint32_t condition; /* GX_NODE_CONDITION: its number */
     uint32_t field;     /* of a view of fields (index/fields/view.h): 1 + the one field that counts; 0: all do */
     /* GX_NODE_PATTERN: its text is that of gx_index_expand, at gx_query_tree.words + word */

@@ -61,7 +61,7 @@ boolean() {
     [ "$(cut -f2 <<<"$output" | sort | tr '\n' ' ')" = '1 2 ' ]
     ask query -q --engine=cpu --filter 'y:1*' "$WORDS" apple
     exits 2
-    complains 'column 4: * does not stand for letters'
+    complains 'column 4: y is of type int; * stands for letters of keywords alone'
     ask query -q --engine=cpu --filter 'y:*' "$WORDS" apple
     exits 2
     complains 'column 3: * is no value; has:y selects'

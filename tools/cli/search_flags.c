@@ -58,6 +58,22 @@ int cli_add_prior(gx_query_options *o, const cli_args *a)
     return 0;
 }
 
+int cli_add_synonyms(gx_query_options *o, const cli_args *a, const gx_index *ix)
+{
+    static gx_synonyms *synonyms; /* as long as the program */
+    gx_error err = {0};
+    const char *path = cli_text(a, "synonyms");
+    if (!path)
+        return 0;
+    gx_synonyms_close(synonyms);
+    if (gx_synonyms_read(&synonyms, ix, path, &err))
+        return cli_fail_error(&err);
+    if (cli_verbose())
+        cli_note("%s: %u words and phrases are replaced", path, gx_synonyms_n(synonyms));
+    o->synonyms = synonyms;
+    return 0;
+}
+
 void cli_settle_approximate(gx_query_options *o, const gx_engine *en)
 {
     if (!cli_skips_blocks(o) || gx_engine_get_kind(en) != GX_ENGINE_GPU)

@@ -163,6 +163,19 @@
     {"fuzzy-prefix", 0, CLI_COUNT, "N", "0", \
      "the first `N` characters of a word such as `neutrino~1` have no typing errors", \
      .max = GX_MAX_FUZZY_CHARACTERS}, \
+    {"expansion-scoring", 0, CLI_CHOICE, GX_EXPANSION_SCORING_WORDS, "each", \
+     "how such a word scores. `each`: the sum of the words that it stands for, each by its own idf, of typing errors " \
+     "divided by 1 + their number; `one`: as one word, whose tf is the sum of theirs and whose df is the greatest; " \
+     "`constant`: 1, or its `^` weight"}, \
+    {"synonyms", 0, CLI_TEXT, "FILE", NULL, \
+     "replace words of queries by the rules of `FILE`, in the form of Solr's synonym files: `tv => television, tv` " \
+     "or `sofa, couch`, one rule a line. See Synonyms in `gpuidx help query`"}, \
+    {"query-k1", 0, CLI_NUMBER, "X", NULL, \
+     "weigh the words of plain queries by BM25, too, with this k1, for long queries: a word that a query of `qlen` " \
+     "words has `qtf` times gets the weight idf * qtf / (qtf + k1 * (1 - b + b * qlen / avgdl)), in the place of " \
+     "`qtf`. 0.9 where `--query-b` alone is given; quotes mean nothing then", .max = 3.4e38}, \
+    {"query-b", 0, CLI_NUMBER, "X", NULL, "the b of `--query-k1`, from 0 to 1; 0.4 where `--query-k1` alone is given", \
+     .max = 1}, \
     {"engine", 0, CLI_CHOICE, CLI_SEARCH_ENGINES, "auto", \
      "where to search; `auto` takes a GPU where one can be used that has room for the index, if need be without its " \
      "lists (`--resident`), else the CPU; `hybrid` lets both " \
@@ -179,6 +192,8 @@ gx_query_options cli_query_options(const cli_args *a);
 int cli_add_approximate(gx_query_options *o, const cli_args *a);
 int cli_add_prior(gx_query_options *o, const cli_args *a);
 int cli_add_sdm(gx_query_options *o, const cli_args *a);
+/* Add --synonyms, which are read for the index and closed at the program's end. */
+int cli_add_synonyms(gx_query_options *o, const cli_args *a, const gx_index *ix);
 /* A GPU's answers know neither threshold nor blocks of --approximate: take them out of *o, and say so. */
 void cli_settle_approximate(gx_query_options *o, const gx_engine *en);
 /* Whether *o asks for what only the CPU engine does; whether for exact answers. */

@@ -303,6 +303,8 @@ static int open_all(opened *o, const cli_args *a, const gx_engine_options *engin
     if (!code)
         cli_default_scorer(&opt->query, a, o->ix);
     if (!code)
+        code = cli_add_synonyms(&opt->query, a, o->ix);
+    if (!code)
         code = cli_rm3(&o->rm3, a, o->ix);
     if (!code)
         code = gx_sdm_check(&opt->query, o->ix, &err) ? cli_fail_error(&err) : 0;

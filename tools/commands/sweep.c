@@ -400,6 +400,8 @@ static int run(const cli_args *a)
     if (opt.threads == 0)
         opt.threads = cores > 0 ? (uint32_t)cores : 1;
     opt.query.op = (gx_op)cli_choice(a, "op");
+    opt.query.query_k1 = cli_given(a, "query-k1") ? (float)cli_number(a, "query-k1") : NAN;
+    opt.query.query_b = cli_given(a, "query-b") ? (float)cli_number(a, "query-b") : NAN;
     opt.query.cancel = is_stopped;
     gx_log_form_find(cli_text(a, "format"), &opt.read.form);
     gx_log_encoding_find(cli_text(a, "encoding"), &opt.read.encoding);
@@ -415,6 +417,8 @@ static int run(const cli_args *a)
     opt.query.k = cli_given(a, "top") ? (uint32_t)cli_count(a, "top") : results_of(measures, opt.n_measures);
     stop_on_signals();
     int code = cli_open_index(&ix, a, a->argv[0]);
+    if (!code)
+        code = cli_add_synonyms(&opt.query, a, ix);
     if (!code)
         code = read_settings(&s, a, ix);
     if (!code)
@@ -467,6 +471,12 @@ static const cli_flag flags[] = {
      "`title^1|2|3|5,text:b=0.4|0.75`"},
     {"field-scoring", 0, CLI_TEXT, "LIST", "bm25f",
      "how fields are scored together, separated by commas: `bm25f`, `best`, `sum`"},
+    {"query-k1", 0, CLI_NUMBER, "X", NULL,
+     "weigh the words of the queries by BM25, too, with this k1, in all settings: see `gpuidx help query`",
+     .max = 3.4e38},
+    {"synonyms", 0, CLI_TEXT, "FILE", NULL,
+     "replace words of the queries by the rules of `FILE`: see `gpuidx help query`"},
+    {"query-b", 0, CLI_NUMBER, "X", NULL, "the b of `--query-k1`, from 0 to 1", .max = 1},
     {"measures", 'm', CLI_TEXT, "LIST", "ndcg@10",
      "what to measure, as `gpuidx eval` names it, separated by commas. The best setting is the one in which the first "
      "measure is greatest"},

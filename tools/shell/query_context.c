@@ -110,7 +110,7 @@ int ask_open(ask *k, const cli_args *a, const char *path)
     cli_tell_ignored(a, k->both.gpu || gx_engine_get_kind(k->en) == GX_ENGINE_GPU);
     cli_settle_approximate(&k->options, k->en);
     cli_default_scorer(&k->options, a, k->ix);
-    if ((code = cli_rm3(&k->rm3, a, k->ix)))
+    if ((code = cli_add_synonyms(&k->options, a, k->ix)) || (code = cli_rm3(&k->rm3, a, k->ix)))
         return code;
     if (k->options.prior.weight != 0 && gx_prior_check(&k->options.prior, k->ix, &err))
         return cli_fail_error(&err);

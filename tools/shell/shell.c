@@ -143,6 +143,29 @@ static void set_fuzzy_prefix(shell *s, const char *arg)
     set_count(".fuzzy-prefix", &s->k->options.expansion.fixed_prefix, 0, GX_MAX_FUZZY_CHARACTERS, arg);
 }
 
+static void set_expansion_scoring(shell *s, const char *arg)
+{
+    gx_expansion_scoring *scoring = &s->k->options.expansion.scoring;
+    *scoring = (gx_expansion_scoring)choose(".expansion-scoring", GX_EXPANSION_SCORING_WORDS, (int)*scoring, arg);
+}
+
+static void set_synonyms(shell *s, const char *arg)
+{
+    static gx_synonyms *synonyms; /* as long as the program */
+    gx_error err = {0};
+    gx_synonyms *read = NULL;
+    if (!*arg) {
+        printf("%s\n", s->k->options.synonyms ? "on" : "off");
+        return;
+    }
+    if (strcmp(arg, "off") != 0 && gx_synonyms_read(&read, s->k->ix, arg, &err)) {
+        cli_fail_error(&err);
+        return;
+    }
+    gx_synonyms_close(synonyms);
+    s->k->options.synonyms = synonyms = read;
+}
+
 static void set_op(shell *s, const char *arg)
 {
     s->k->options.op = (gx_op)choose(".op", CLI_OPS, (int)s->k->options.op, arg);
@@ -202,6 +225,14 @@ static void set_k1(shell *s, const char *arg)
 static void set_b(shell *s, const char *arg)
 {
     set_parameter(".b", &s->k->options.b, 1, arg);
+}
+static void set_query_k1(shell *s, const char *arg)
+{
+    set_parameter(".query-k1", &s->k->options.query_k1, 0, arg);
+}
+static void set_query_b(shell *s, const char *arg)
+{
+    set_parameter(".query-b", &s->k->options.query_b, 1, arg);
 }
 static void set_prune(shell *s, const char *arg)
 {
@@ -451,6 +482,10 @@ static const struct command {
     {".approximate", "X", "give up some of the answer for speed: 0 (exact) to 1, or terms:X,blocks:N", set_approximate},
     {".max-expansions", "N", "the most words that neutrin* or neutrino~1 stands for", set_max_expansions},
     {".fuzzy-prefix", "N", "characters at the beginning of word~ without typing errors", set_fuzzy_prefix},
+    {".expansion-scoring", GX_EXPANSION_SCORING_WORDS, "how neutrin* and neutrino~1 score", set_expansion_scoring},
+    {".synonyms", "FILE|off", "replace words of queries by the rules of the file", set_synonyms},
+    {".query-k1", "X|default", "weigh long queries by BM25, too; default: off", set_query_k1},
+    {".query-b", "X|default", "the b of .query-k1", set_query_b},
     {".engine", CLI_ENGINES, "where to search", set_engine},
     {".format", OUT_FORMATS, "how results are printed", set_format},
     {".explain", "on|off|DOC", "explain every score, or the last query's for one document", explain},

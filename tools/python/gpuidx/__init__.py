@@ -12,12 +12,13 @@ from ._index import Index, IndexInfo, Mask, Part, Postings, Token, import_ciff
 from ._library import (Cancelled, CorruptError, CUDAError, DeadlineError, Error, ExistsError, InputError, InternalError,
                        NoGPUError, NotFoundError, OutOfMemoryError, StorageError, UsageError, version)
 from ._results import Facet, Group, Hit, Results
-from ._words import Expansion, Word
+from ._words import Expansion, Synonyms, Word
 
 __version__ = version()
 open = Index.open
 
 __all__ = ["Index", "IndexInfo", "Mask", "Part", "Postings", "Token", "Hit", "Group", "Results", "Facet", "Collection",
-           "CollectionCounts", "Expansion", "Word", "fuse", "build", "open", "import_ciff", "Error", "UsageError",
+           "CollectionCounts", "Expansion", "Synonyms", "Word", "fuse", "build", "open", "import_ciff", "Error",
+           "UsageError",
            "InputError", "CorruptError", "ExistsError", "NotFoundError", "OutOfMemoryError", "NoGPUError",
            "StorageError", "CUDAError", "Cancelled", "DeadlineError", "InternalError", "version"]

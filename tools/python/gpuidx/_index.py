@@ -21,7 +21,7 @@ from . import _queries
 from ._library import (UINT32_MAX, UINT64_MAX, Interrupt, UsageError, absolute, check, encode, error, ffi, lib,
                        new_error, options, path_bytes, real, whole)
 from ._results import Facet, Group, Results, hits_of
-from ._words import Expansion, Word, expand, suggest
+from ._words import Expansion, Synonyms, Word, expand, suggest
 
 _OPS = {"or": lib.GX_OP_OR, "and": lib.GX_OP_AND, "and-or": lib.GX_OP_AND_OR}
 _ENGINES = {"auto": lib.GX_ENGINE_AUTO, "cpu": lib.GX_ENGINE_CPU, "gpu": lib.GX_ENGINE_GPU}
@@ -31,6 +31,7 @@ _LOADS = {"map": lib.GX_LOAD_MAP, "read": lib.GX_LOAD_READ}
 _ALGORITHMS = {"auto": lib.GX_ALGORITHM_AUTO, "pmf": lib.GX_ALGORITHM_PMF, "taat": lib.GX_ALGORITHM_TAAT,
                "block-max": lib.GX_ALGORITHM_BLOCK_MAX, "daat": lib.GX_ALGORITHM_DAAT}
 _QUOTES = {"phrase": lib.GX_QUOTES_PHRASE, "words": lib.GX_QUOTES_WORDS}
+_EXPANSION_SCORINGS = {"each": lib.GX_EXPANSION_EACH, "one": lib.GX_EXPANSION_ONE, "constant": lib.GX_EXPANSION_CONSTANT}
 _VALUE = np.dtype([("number", np.int64), ("real", np.float64), ("string", np.uint64), ("len", np.uint64)])  # gx_value
 _SPREADS = {"copies": lib.GX_SPREAD_COPIES, "parts": lib.GX_SPREAD_PARTS}
 _SCALES = {"collection": False, "list": True}
@@ -746,7 +747,7 @@ class Index:
 
     def _options(self, session: _Session, key: Any) -> Any:
         (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate, prior, quotes,
-         max_expansions, fuzzy_prefix, sdm) = key
+         max_expansions, fuzzy_prefix, sdm, expansion_scoring, query_k1, query_b, synonyms) = key
         if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
             raise UsageError("k is an integer of at least 1, not %r" % (k,))
         o = options("gx_query_options")
@@ -772,6 +773,13 @@ class Index:
             check(lib.gx_sdm_read(ffi.addressof(o, "sdm"), encode(sdm, "sdm"), session.err), session.err)
         o.expansion.max_words = whole(max_expansions, "max_expansions", 1)
         o.expansion.fixed_prefix = whole(fuzzy_prefix, "fuzzy_prefix")
+        o.expansion.scoring = _choose(_EXPANSION_SCORINGS, "expansion_scoring", expansion_scoring)
+        o.query_k1 = math.nan if query_k1 is None else real(query_k1, "query_k1")
+        o.query_b = math.nan if query_b is None else real(query_b, "query_b")
+        if synonyms is not None:
+            if not isinstance(synonyms, Synonyms):
+                raise TypeError("synonyms are Synonyms (Index.synonyms), not %s" % type(synonyms).__name__)
+            o.synonyms = synonyms.pointer
         if mask is not None:
             if mask._index is not self:
                 raise ValueError("the mask is closed, or of another index")
@@ -795,7 +803,9 @@ class Index:
                count: bool = False, syntax: str = "text", threads: int = 1, batch: int = 1024, prune: bool = True,
                algorithm: str = "auto", seconds: float = 0.0, vocabulary: Any = None,
                approximate: Union[float, str] = 0.0, prior: Optional[str] = None,
-               max_expansions: int = 50, fuzzy_prefix: int = 0,
+               max_expansions: int = 50, fuzzy_prefix: int = 0, expansion_scoring: str = "each",
+               query_k1: Optional[float] = None, query_b: Optional[float] = None,
+               synonyms: Optional[Synonyms] = None,
                facets: Union[str, Sequence[str], None] = None,
                sums: Union[str, Sequence[str], None] = None, sort: Union[str, Sequence[str], None] = None,
                offset: int = 0, after: Optional[str] = None, cursor: bool = False, quotes: str = "phrase",
@@ -859,6 +869,13 @@ class Index:
         max_expansions  of syntax="boolean": a word such as neutrin*, n?utrino, neutrino~1 or /neutrin[os]/ stands for
                     at most so many words of the index, those of greatest df (Index.expand)
         fuzzy_prefix    the first so many characters of neutrino~1 have no typing errors
+        expansion_scoring  how such a word scores: "each", the sum of its words, each by its own idf, of typing errors
+                    divided by 1 + their number; "one", as one word whose tf is the sum of theirs and whose df is the
+                    greatest; "constant", 1 or the weight that the query gives
+        query_k1, query_b  of syntax="text", for long queries: a term that a query of qlen terms has qtf times weighs
+                    idf * qtf / (qtf + query_k1 * (1 - query_b + query_b * qlen / avgdl)) instead of qtf, with the
+                    documents' avgdl; one of them alone: 0.9 and 0.4. Quotes mean nothing then. None: off
+        synonyms    words of the queries are replaced by these rules (Index.synonyms)
 
         Without approximate the answers are exact. They are the same on every engine, to the bit.
         UsageError, OutOfMemoryError, CUDAError. Threads: any number at a time; the GIL is released meanwhile."""
@@ -867,7 +884,7 @@ class Index:
         if mask is not None and not isinstance(mask, Mask):
             raise TypeError("mask is a Mask (Index.mask), not %s" % type(mask).__name__)
         key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate, prior, quotes,
-               max_expansions, fuzzy_prefix, self._sdm(sdm))
+               max_expansions, fuzzy_prefix, self._sdm(sdm), expansion_scoring, query_k1, query_b, synonyms)
         kind = engine if engine is not None else (mask.engine if mask is not None else self._default)
         plain = type(queries) is str and queries[:1] > " " and syntax == "text"
         page = (_Page(sort, offset, after, collapse)
@@ -1008,6 +1025,23 @@ class Index:
             if n not in self._pools:
                 self._pools[n] = concurrent.futures.ThreadPoolExecutor(n, "gpuidx")
             return self._pools[n]
+
+    def search_scorers(self, queries: _queries.Queries, k: int = 10, *, scorers: Sequence[Any],
+                       **arguments: Any) -> List[Results]:
+        """The same queries by several scorers: a Results for each, in their order, as search gives it. A scorer is a
+        name, or a dict of what search calls scorer, k1, b, query_k1, query_b and expansion_scoring:
+
+            a, b = index.search_scorers(queries, 1000, scorers=["bm25", {"k1": 1.2, "b": 0.9}])
+
+        gpuidx.fuse makes one ranking of several."""
+        known = {"scorer", "k1", "b", "query_k1", "query_b", "expansion_scoring"}
+        found = []
+        for given in scorers:
+            own = {"scorer": given} if isinstance(given, str) else dict(given)
+            if not known.issuperset(own):
+                raise TypeError("a scorer has no %s" % ", ".join(sorted(set(own) - known)))
+            found.append(self.search(queries, k, **{**arguments, **own}))
+        return found
 
     async def asearch(self, queries: _queries.Queries, k: int = 10, **arguments: Any) -> Results:
         """search in a thread of the running event loop's executor."""
@@ -1389,6 +1423,13 @@ class Index:
         UsageError: the pattern is wrong, or matches every word."""
         with self._use() as file:
             return expand(file, pattern, kind, max_words, distance, fixed_prefix, as_is, nearest)
+
+    def synonyms(self, rules: Optional[str] = None, *, path: Union[str, "os.PathLike[str]", None] = None) -> Synonyms:
+        """Rules by which search(..., synonyms=...) replaces words of queries: a str, or a file, in the form of Solr's
+        synonym files, one a line: "tv, telly => television, tv" or "sofa, couch". They fit indexes of this index's
+        analysis. InputError names the line and column of what is wrong."""
+        with self._use() as file:
+            return Synonyms(file, rules, path)
 
     def suggest(self, word: str, n: int = 3) -> List[Word]:
         """The n nearest words to one that no document holds, then by falling df; none if a document holds it."""

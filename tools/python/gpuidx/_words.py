@@ -1,5 +1,6 @@
 """Words that a pattern stands for."""
-from typing import Any, List, NamedTuple
+import os
+from typing import Any, List, NamedTuple, Optional, Union
 
 from ._library import UsageError, check, encode, ffi, lib, new_error, whole
 
@@ -54,3 +55,24 @@ def suggest(file: Any, word: str, n: int) -> List[Word]:
     out, err = ffi.new("gx_expansion **"), new_error()
     check(lib.gx_index_suggest(out, file, coded, len(coded), whole(n, "n", 1, 100000), err), err)
     return _taken(out).words
+
+
+class Synonyms:
+    """Rules that replace words of queries (Index.synonyms); threads may share them."""
+
+    def __init__(self, file: Any, rules: Optional[str], path: Union[str, "os.PathLike[str]", None]) -> None:
+        if (rules is None) == (path is None):
+            raise TypeError("synonyms are rules or a path, one of them")
+        out, err = ffi.new("gx_synonyms **"), new_error()
+        if rules is not None:
+            coded = encode(rules, "rules")
+            check(lib.gx_synonyms_open(out, file, ffi.from_buffer(coded), len(coded), err), err)
+        else:
+            check(lib.gx_synonyms_read(out, file, os.fsencode(path), err), err)  # type: ignore[arg-type]
+        self.pointer = ffi.gc(out[0], lib.gx_synonyms_close)
+
+    def __len__(self) -> int:
+        return int(lib.gx_synonyms_n(self.pointer))
+
+    def __repr__(self) -> str:
+        return "<gpuidx.Synonyms of %d words and phrases>" % len(self)

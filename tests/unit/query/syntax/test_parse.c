@@ -68,13 +68,14 @@ static const struct {
     {"cat:\"a \\\" b\"c", "cat:\"a \\\" b\" c"},
     {"year\\:2016 \"year:2016\"", "year\\:2016 year\\:2016"},
     {"a:b:c", "a:\"b:c\""},
+    {"cat:cs.* cat:\"cs.*\"", "cat:cs\\.* cat:\"cs.*\""},
 };
 
 static const struct {
     const char *text, *says;
 } bad[] = {
-    {"\"new york*\"", "column 10: * does not stand for letters in a phrase"},
-    {"a \"b* c\" d", "column 5: * does not stand for letters in a phrase"},
+    {"a \"b* c\" d", "column 5: * stands for letters in the last word of a phrase alone"},
+    {"\"a b*\"~2", "column 7: ~ and * do not go together in a phrase"},
     {"\"a b", "column 1: this quote is not closed"},
     {"a \"b c", "column 3: this quote is not closed"},
     {"\"a b\"~", "column 7: a whole number from 0 to 10000 is expected after ~"},
@@ -206,12 +207,14 @@ static const struct {
     {"\xe2\x80\x9c"
      "a b\xe2\x80\x9d",
      "column 1: this is no quote that the syntax knows"},
-    {"cat:a*", "column 6: * does not stand for letters: values are compared whole"},
+    {"cat:a*b", "column 6: * stands for letters at the end of a keyword alone"},
+    {"cat:a**", "column 6: * stands for letters at the end"},
+    {"cat:>a*", "column 7: * stands for letters at the end"},
     {"cat:*", "column 5: * is no value; has:cat selects"},
-    {"+cat:*a", "column 6: * does not stand for letters"},
-    {"y:[a* TO b]", "column 5: * does not stand for letters"},
+    {"+cat:*a", "column 6: * stands for letters at the end"},
+    {"y:[a* TO b]", "column 5: * stands for letters at the end"},
     {"y:>*", "column 4: * is no value; has:y selects"},
-    {"id:a*", "column 5: * does not stand for letters"},
+    {"id:a*", "column 5: * stands for letters at the end"},
     {"id:*", "column 4: * is no id"},
 };
 
