@@ -790,7 +790,7 @@ typedef struct gx_prior {
  *
  *   GX_EXPANSION_EACH  the sum over those words as if the query had them, each with its own idf; a word at a distance d
  *                      (of typing errors) has the weight 1 / (1 + d)
- *   GX_EXPANSION_ONE   that of one word, which stands wherever one of those words does: its tf is the sum of theirs, its
+ *   GX_EXPANSION_ONE   that of one word, which stands wherever one of those does: its tf is the sum of theirs, its
  *                      df the greatest of theirs. Distances count for nothing
  *   GX_EXPANSION_CONSTANT  1, or the weight that the query gives, of each document that has one of those words
  *

@@ -92,13 +92,14 @@ GX_API gx_status gx_index_suggest_term(gx_expansion **out, const gx_index *ix, c
  * a word into another and, by others, back into itself are an error.
  *
  * In a plain query the longest run of words that is an entry is replaced; in a boolean query a word that is one, or a
- * quoted phrase. What replaces it counts as one word of the query: with AND one of its entries must stand in a document.
+ * quoted phrase. What replaces it counts as one word of the query: with AND a document must have one of its entries.
  * The entries of one word score together as GX_EXPANSION_ONE says; each of several words is a phrase, whose score is
  * added. */
 GX_API gx_status gx_synonyms_open(gx_synonyms **out, const gx_index *ix, const char *rules, size_t len, gx_error *err);
 /* The same of a file. GX_EINPUT, naming the line and column: a line that is no rule; bytes that are not UTF-8; an entry
- * of which analysis leaves nothing; a circle; an entry of several words that is to be searched, and ix has no positions.
- * GX_EIO, GX_ENOMEM. What is opened is searched with ix, or with an index of the same analysis; threads may share it. */
+ * of which analysis leaves nothing; a circle; an entry of several words that is to be searched where ix has no
+ * positions. GX_EIO, GX_ENOMEM. What is opened is searched with ix, or an index of the same analysis; threads may
+ * share it. */
 GX_API gx_status gx_synonyms_read(gx_synonyms **out, const gx_index *ix, const char *path, gx_error *err);
 GX_API uint32_t gx_synonyms_n(const gx_synonyms *s); /* entries that are replaced */
 GX_API void gx_synonyms_close(gx_synonyms *s);       /* accepts NULL */

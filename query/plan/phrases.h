@@ -6,8 +6,8 @@
  *
  * The weight of a phrase is the sum of its words' idf, each as often as the phrase says it, times k1 + 1 where the
  * preset has it, times what the query gives; of a place with several words, the idf of the greatest df. The weight of a
- * constant group is what the query gives. A phrase with a place whose words no document holds is unknown, as such a word
- * is.
+ * constant group is what the query gives. A phrase with a place whose words no document holds is unknown, as such a
+ * word is.
  */
 #ifndef GX_QUERY_PLAN_PHRASES_H
 #define GX_QUERY_PLAN_PHRASES_H

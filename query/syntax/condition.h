@@ -10,8 +10,8 @@
  *   bound      = value | "*"
  *   value      = word | '"' characters '"'            a backslash takes the next character as it is
  *
- * A word ends at a blank, a bracket of any kind or a quote; in a boolean query also at ^. But for a * at the end, values
- * are compared whole: a * elsewhere in a word, which would stand for letters in other engines, is refused.
+ * A word ends at a blank, a bracket of any kind or a quote; in a boolean query also at ^. But for a * at the end,
+ * values are compared whole: a * elsewhere in a word, which would stand for letters in other engines, is refused.
  * What a condition's values mean in an index is read later (filter_condition.c).
  */
 #ifndef GX_QUERY_SYNTAX_CONDITION_H

@@ -215,7 +215,7 @@ static uint32_t read_phrase(parser *p, uint32_t node, char close)
         p->tree.nodes[node].len = p->n_word_bytes - begin;
         p->tree.nodes[node].word = begin;
     }
-    if (star) { /* the sign goes */
+    if (star && n_words > 1) { /* the sign goes; of one word in quotes it is a character */
         --p->n_word_bytes;
         --p->tree.nodes[node].len;
         p->tree.nodes[node].prefix = p->n_word_bytes - last;
@@ -239,8 +239,7 @@ static uint32_t parse_phrase(parser *p)
         return gx_scan_refuse(&p->in, column, "a word is expected between the quotes");
     gx_scan_step(&p->in);
     gx_node *n = &p->tree.nodes[node];
-    n->kind = n_words > 1 ? GX_NODE_PHRASE : n->prefix ? GX_NODE_PATTERN : GX_NODE_WORD;
-    n->pattern = GX_PATTERN_PREFIX;
+    n->kind = n_words > 1 ? GX_NODE_PHRASE : GX_NODE_WORD;
     n->window = '"';
     if (gx_scan_is_next(&p->in, '~')) {
         if (n->prefix)

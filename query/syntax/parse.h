@@ -18,11 +18,11 @@
  * what the one before it says; "+-" is an error. A quoted phrase of one word is that word. A phrase of several
  * is found where they stand in a row, or with ~n within n places more; NEAR/n finds words within n places, in
  * any order, ONEAR/n words in order, each at most n behind the one before (query/phrase/phrase.h). What stands
- * in quotes is a text, in which signs mean nothing, but for a * behind its last word; a window has words alone. A word with a colon in it, that no
- * backslash precedes, is a condition (condition.h): year:2019, year:[2015 TO 2019]. It has no weight. In a view of
- * fields title:word and title:(a b) are words in this field alone. Refused:
- * names that no attribute has, because an index stores no fields; a * behind another word of a phrase than the last;
- * and signs that mean something in other engines only (signs.h).
+ * in quotes is a text, in which signs mean nothing, but for a * behind the last of several words; a window has words
+ * alone. A word with a colon in it, that no backslash precedes, is a condition (condition.h): year:2019,
+ * year:[2015 TO 2019]. It has no weight. In a view of fields title:word and title:(a b) are words in this field alone.
+ * Refused: names that no attribute has, because an index stores no fields; a * behind another word of a phrase than the
+ * last; and signs that mean something in other engines only (signs.h).
  */
 #ifndef GX_QUERY_SYNTAX_PARSE_H
 #define GX_QUERY_SYNTAX_PARSE_H

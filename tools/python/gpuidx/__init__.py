@@ -19,6 +19,5 @@ open = Index.open
 
 __all__ = ["Index", "IndexInfo", "Mask", "Part", "Postings", "Token", "Hit", "Group", "Results", "Facet", "Collection",
            "CollectionCounts", "Expansion", "Synonyms", "Word", "fuse", "build", "open", "import_ciff", "Error",
-           "UsageError",
-           "InputError", "CorruptError", "ExistsError", "NotFoundError", "OutOfMemoryError", "NoGPUError",
+           "UsageError", "InputError", "CorruptError", "ExistsError", "NotFoundError", "OutOfMemoryError", "NoGPUError",
            "StorageError", "CUDAError", "Cancelled", "DeadlineError", "InternalError", "version"]

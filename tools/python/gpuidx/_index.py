@@ -31,7 +31,8 @@ _LOADS = {"map": lib.GX_LOAD_MAP, "read": lib.GX_LOAD_READ}
 _ALGORITHMS = {"auto": lib.GX_ALGORITHM_AUTO, "pmf": lib.GX_ALGORITHM_PMF, "taat": lib.GX_ALGORITHM_TAAT,
                "block-max": lib.GX_ALGORITHM_BLOCK_MAX, "daat": lib.GX_ALGORITHM_DAAT}
 _QUOTES = {"phrase": lib.GX_QUOTES_PHRASE, "words": lib.GX_QUOTES_WORDS}
-_EXPANSION_SCORINGS = {"each": lib.GX_EXPANSION_EACH, "one": lib.GX_EXPANSION_ONE, "constant": lib.GX_EXPANSION_CONSTANT}
+_EXPANSION_SCORINGS = {"each": lib.GX_EXPANSION_EACH, "one": lib.GX_EXPANSION_ONE,
+                       "constant": lib.GX_EXPANSION_CONSTANT}
 _VALUE = np.dtype([("number", np.int64), ("real", np.float64), ("string", np.uint64), ("len", np.uint64)])  # gx_value
 _SPREADS = {"copies": lib.GX_SPREAD_COPIES, "parts": lib.GX_SPREAD_PARTS}
 _SCALES = {"collection": False, "list": True}
