@@ -603,7 +603,7 @@ see bm25:atire
 see gpuidx>
 keys .s
 keys TAB
-see .syntax  .sdm  .sort  .scorer  .show  .sums  .snippets  .settings  .stats
+see .syntax  .sdm  .sort  .scorer  .synonyms  .show  .sums  .snippets  .settings  .stats
 see gpuidx> .s
 keys C-c
 see gpuidx>

@@ -174,7 +174,7 @@
      "weigh the words of plain queries by BM25, too, with this k1, for long queries: a word that a query of `qlen` " \
      "words has `qtf` times gets the weight idf * qtf / (qtf + k1 * (1 - b + b * qlen / avgdl)), in the place of " \
      "`qtf`. 0.9 where `--query-b` alone is given; quotes mean nothing then", .max = 3.4e38}, \
-    {"query-b", 0, CLI_NUMBER, "X", NULL, "the b of `--query-k1`, from 0 to 1; 0.4 where `--query-k1` alone is given", \
+    {"query-b", 0, CLI_NUMBER, "X", NULL, "the b of `--query-k1`, from 0 to 1; 0.4 where that is given alone", \
      .max = 1}, \
     {"engine", 0, CLI_CHOICE, CLI_SEARCH_ENGINES, "auto", \
      "where to search; `auto` takes a GPU where one can be used that has room for the index, if need be without its " \
