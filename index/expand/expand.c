@@ -51,11 +51,6 @@ static void sift_up(gx_found *f)
     }
 }
 
-bool gx_found_is_full_of(const gx_found *f, uint64_t df)
-{
-    return f->n == f->most && f->items[0].df >= df && (!f->nearest || f->items[0].distance == 0);
-}
-
 void gx_found_add(gx_found *f, uint32_t term, uint32_t distance)
 {
     const uint64_t df = f->ix->lists[term].df - (f->deleted_dfs ? f->deleted_dfs[term] : 0);

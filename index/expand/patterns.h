@@ -6,8 +6,8 @@
 #define GX_INDEX_EXPAND_PATTERNS_H
 
 #include "engine/api/gpuidx_expansion.h"
-#include "index/expand/characters.h"
 #include "index/index.h"
+#include "index/read/characters.h"
 
 /* A term that matches. */
 typedef struct gx_match_found {
@@ -30,9 +30,6 @@ typedef struct gx_found {
 
 void gx_found_add(gx_found *f, uint32_t term, uint32_t distance);
 
-/* Whether a term of this df, distance 0, and those behind it in the file would be left out. */
-bool gx_found_is_full_of(const gx_found *f, uint64_t df);
-
 /* A letter, or several, of a pattern as the analyzer makes it; out has room for GX_LETTER_MAX. Returns the number. */
 #define GX_LETTER_MAX 32u
 uint32_t gx_pattern_letters(const gx_index *ix, bool as_is, uint32_t c, uint32_t *out);
@@ -45,6 +42,7 @@ typedef struct gx_wildcard {
     char *prefix, *suffix, *middle; /* of UTF-8: what begins, ends each match, and the longest text that it has */
     size_t prefix_len, suffix_len, middle_len;
     size_t least_bytes; /* of a match */
+    uint32_t letters;   /* that each match has (index/read/term_tree.h) */
 } gx_wildcard;
 
 #define GX_ANY_CHARACTER (GX_END_OF_CHARACTERS + 1)

@@ -682,6 +682,17 @@ static inline uint32_t accept(const void *user, uint32_t k)
     return x->states[x->path[k]].accepts ? 0 : GX_NO_MATCH;
 }
 
+static inline bool leads(const void *user, uint32_t k, uint32_t c)
+{
+    (void)user, (void)k, (void)c;
+    return true;
+}
+
+static inline void leaf(gx_walk *w, uint32_t first, uint32_t end, uint32_t depth)
+{
+    gx_walk_terms(w, first, end, depth, step, accept);
+}
+
 gx_status gx_regex_find(gx_regex *x, gx_found *f, gx_error *err)
 {
     x->walk.automaton = x;
@@ -690,7 +701,7 @@ gx_status gx_regex_find(gx_regex *x, gx_found *f, gx_error *err)
     x->walk.least_bytes = 0;
     x->walk.most_bytes = SIZE_MAX;
     x->path[0] = 1;
-    if (gx_walk_all(&x->walk, step, accept) != GX_OK)
+    if (gx_walk_all(&x->walk, step, leads, leaf) != GX_OK)
         return gx_fail(err, GX_ENOMEM, "no memory for the words that match a pattern");
     return regex_status(x, err);
 }

@@ -4,7 +4,9 @@
  * The automaton keeps a stack of states, of which state 0 is its first:
  *   step    makes state k + 1 of state k and a character; false: no word that goes on like this matches
  *   accept  whether the word that led to state k matches, and its distance; else GX_NO_MATCH
- * Both are constants where gx_walk is called, and so become part of the loop. */
+ *   leads   quickly, whether state k may go on with a character below 128
+ *   leaf    looks at terms [first, end), which begin with the `depth` bytes of w->path that led to state w->k
+ * All are constants where gx_walk is called, and so become part of the loop. */
 #ifndef GX_INDEX_EXPAND_WALK_H
 #define GX_INDEX_EXPAND_WALK_H
 
@@ -16,8 +18,12 @@
 
 typedef bool gx_step_fn(void *automaton, uint32_t k, uint32_t character);
 typedef uint32_t gx_accept_fn(const void *automaton, uint32_t k);
+typedef bool gx_leads_fn(const void *automaton, uint32_t k, uint32_t character);
 
-typedef struct gx_walk {
+typedef struct gx_walk gx_walk;
+typedef void gx_leaf_fn(gx_walk *w, uint32_t first, uint32_t end, uint32_t depth);
+
+struct gx_walk {
     void *automaton;
     gx_found *found;
     const gx_term_tree *tree;
@@ -31,7 +37,7 @@ typedef struct gx_walk {
     struct {
         uint32_t node, k;
     } stack[GX_TREE_DEPTH * 256 + 1]; /* nodes to visit */
-} gx_walk;
+};
 
 /* Bytes that were looked at for the character of state k - 1. */
 static inline uint32_t gx_walk_looked(const gx_walk *w, uint32_t k)
@@ -99,12 +105,14 @@ static inline __attribute__((always_inline)) void gx_walk_terms(gx_walk *w, uint
 }
 
 /* GX_ENOMEM. */
-static inline __attribute__((always_inline)) gx_status gx_walk_all(gx_walk *w, gx_step_fn *step, gx_accept_fn *accept)
+static inline __attribute__((always_inline)) gx_status gx_walk_all(gx_walk *w, gx_step_fn *step, gx_leads_fn *leads,
+                                                                   gx_leaf_fn *leaf)
 {
     uint32_t n = 0;
     w->tree = gx_index_term_tree(w->found->ix);
     if (!w->tree)
         return GX_ENOMEM;
+    const uint32_t *letters = gx_term_letters(w->tree);
     if (w->found->ix->terms.n == 0)
         return GX_OK;
     w->starts[0] = 0;
@@ -119,8 +127,13 @@ static inline __attribute__((always_inline)) gx_status gx_walk_all(gx_walk *w, g
                 continue;
         }
         const gx_term_node *child = &w->tree->nodes[node->children];
-        gx_walk_terms(w, node->first, node->n_children ? child->first : node->end, node->depth, step, accept);
+        leaf(w, node->first, node->n_children ? child->first : node->end, node->depth);
+        const bool between = w->starts[w->k] == node->depth; /* and not in a character */
         for (uint32_t i = node->n_children; i--;) {
+            if (between && child[i].byte < 0x80 && !leads(w->automaton, w->k, child[i].byte))
+                continue;
+            __builtin_prefetch(child[i].n_children ? (const void *)&w->tree->nodes[child[i].children]
+                                                   : (const void *)&letters[child[i].first]);
             w->stack[n].node = node->children + i;
             w->stack[n++].k = w->k;
         }

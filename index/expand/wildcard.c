@@ -1,5 +1,6 @@
 /* wildcard.c: patterns of ? and *. Terms that begin with the text before the first sign follow each other; of those,
- * those that end with the text behind the last sign, or that have the longest text between, are looked at closely. */
+ * those with the pattern's letters that end with the text behind the last sign, or that have the longest text between,
+ * are looked at closely. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,6 +79,7 @@ static void find_texts(gx_wildcard *w)
         char bytes[4];
         w->least_bytes +=
             w->items[i] < GX_LONE_BYTE ? gx_put_character(bytes, w->items[i]) : w->items[i] == GX_ANY_CHARACTER;
+        w->letters |= w->items[i] < GX_LONE_BYTE ? gx_letter_of(w->items[i]) : 0;
     }
 }
 
@@ -149,35 +151,105 @@ bool gx_wildcard_matches(const gx_wildcard *w, const char *word, size_t len)
 
 /* ---- find ---- */
 
-/* The words that begin with the prefix, whatever follows. */
-static bool find_prefix(gx_found *f, uint32_t first, uint32_t end)
+#define FEW 32u /* words that are looked at one by one */
+
+/* The terms of a range, by groups of neighbours. */
+typedef struct grouped {
+    const gx_df_maxima *maxima;
+    uint32_t first, end; /* groups that lie in the range */
+} grouped;
+
+#define FAR GX_DF_GROUP
+
+/* Call look of each group whose greatest df is not below *least, which may rise. */
+static void each_group(const grouped *g, const uint32_t *least, void (*look)(void *user, uint32_t group), void *user)
 {
-    const gx_df_maxima *m = gx_index_df_maxima(f->ix);
-    if (!m)
-        return false;
-    const uint32_t *of_groups = gx_df_maxima_of_groups(m);
-    const bool whole = !f->all && !f->deleted_dfs;
-    uint64_t left_out = 0;
-    for (uint32_t t = first; t < end;) {
-        const uint32_t group = t / GX_DF_GROUP, far = t / (GX_DF_GROUP * GX_DF_GROUP);
-        uint32_t skip = 0;
-        if (whole && t % GX_DF_GROUP == 0 && gx_found_is_full_of(f, m->groups[group])) {
-            const bool further = t % (GX_DF_GROUP * GX_DF_GROUP) == 0 && gx_found_is_full_of(f, of_groups[far]);
-            skip = further ? GX_DF_GROUP * GX_DF_GROUP : GX_DF_GROUP;
-            skip = skip < end - t ? skip : end - t;
-        } else {
-            gx_found_add(f, t, 0);
+    const uint32_t *far = gx_df_maxima_of_groups(g->maxima);
+    for (uint32_t i = g->first; i < g->end;) {
+        if (i % FAR == 0 && i + FAR <= g->end && far[i / FAR] < *least) {
+            i += FAR;
+            continue;
         }
-        left_out += skip;
-        t += skip ? skip : 1;
+        if (g->maxima->groups[i] >= *least)
+            look(user, i);
+        ++i;
     }
-    f->n_matched += left_out;
-    return true;
 }
 
-static inline uint64_t offset_of(const gx_strings *s, uint32_t i)
+/* The greatest dfs of groups, the least of them on top. */
+typedef struct best_groups {
+    const grouped *g;
+    uint32_t n, most, least; /* least: a group below it is none of the best */
+    uint32_t *dfs;           /* [most] */
+} best_groups;
+
+static void take_group(void *user, uint32_t group)
 {
-    return s->width == 4 ? ((const uint32_t *)s->offsets)[i] : ((const uint64_t *)s->offsets)[i];
+    best_groups *b = user;
+    const uint32_t df = b->g->maxima->groups[group];
+    uint32_t i = 0;
+    if (b->n < b->most) {
+        for (i = b->n++; i && b->dfs[(i - 1) / 2] > df; i = (i - 1) / 2)
+            b->dfs[i] = b->dfs[(i - 1) / 2];
+    } else {
+        for (uint32_t c; (c = 2 * i + 1) < b->n; i = c) {
+            c += c + 1 < b->n && b->dfs[c + 1] < b->dfs[c];
+            if (b->dfs[c] >= df)
+                break;
+            b->dfs[i] = b->dfs[c];
+        }
+    }
+    b->dfs[i] = df;
+    if (b->n == b->most)
+        b->least = b->dfs[0] + 1;
+}
+
+/* What is sought, and a df below which no term is among the best. */
+typedef struct seeking {
+    gx_found *f;
+    uint32_t least;
+    uint64_t n_seen;
+} seeking;
+
+static void look_at_range(seeking *s, uint32_t first, uint32_t end)
+{
+    const gx_list_entry *lists = s->f->ix->lists;
+    for (uint32_t t = first; t < end; ++t)
+        if (lists[t].df >= s->least) {
+            gx_found_add(s->f, t, 0);
+            ++s->n_seen;
+        }
+}
+
+static void look_at_group(void *user, uint32_t group)
+{
+    look_at_range(user, group * GX_DF_GROUP, (group + 1) * GX_DF_GROUP);
+}
+
+/* The words that begin with the prefix, whatever follows. As many groups as words are asked for have a word each of
+ * their greatest df: words of a lower one than the least of these are none of the best. */
+static bool find_prefix(gx_found *f, uint32_t first, uint32_t end)
+{
+    const grouped g = {gx_index_df_maxima(f->ix), (first + GX_DF_GROUP - 1) / GX_DF_GROUP, end / GX_DF_GROUP};
+    const bool whole = !f->all && !f->deleted_dfs && f->n == 0 && g.first < g.end;
+    seeking s = {f, 0, 0};
+    if (!g.maxima)
+        return false;
+    if (whole && g.end - g.first > f->most) {
+        best_groups b = {&g, 0, f->most, 0, malloc(f->most * sizeof *b.dfs)};
+        if (!b.dfs)
+            return false;
+        each_group(&g, &b.least, take_group, &b);
+        s.least = b.dfs[0];
+        free(b.dfs);
+    }
+    look_at_range(&s, first, whole ? g.first * GX_DF_GROUP : end);
+    if (whole) {
+        each_group(&g, &s.least, look_at_group, &s);
+        look_at_range(&s, g.end * GX_DF_GROUP, end);
+    }
+    f->n_matched += end - first - s.n_seen; /* those that were seen are counted */
+    return true;
 }
 
 static void look_at(const gx_wildcard *w, gx_found *f, uint32_t term)
@@ -188,90 +260,57 @@ static void look_at(const gx_wildcard *w, gx_found *f, uint32_t term)
         gx_found_add(f, term, 0);
 }
 
-/* The words that end with the suffix; its last bytes, 4 at most, are compared first. */
-static void find_suffix(const gx_wildcard *w, gx_found *f, uint32_t first, uint32_t end)
+/* Whether the word, which has the pattern's letters, ends as it does, or has its longest text. */
+static void look_closer(const gx_wildcard *w, gx_found *f, uint32_t term)
 {
-    const gx_strings *s = &f->ix->terms;
-    const size_t n = w->suffix_len < 4 ? w->suffix_len : 4;
-    const uint32_t mask = n == 4 ? UINT32_MAX : (UINT32_C(1) << 8 * n) - 1;
-    uint32_t last = 0, term = first;
-    memcpy(&last, w->suffix + w->suffix_len - n, n);
-    uint64_t at = offset_of(s, first);
-    const uint64_t safe = offset_of(s, end);
-    for (; term < end; ++term) {
-        const uint64_t next = offset_of(s, term + 1), begin = next - n;
-        uint32_t bytes = 0;
-        if (next - at >= w->least_bytes) {
-            if (begin + 4 <= safe)
-                memcpy(&bytes, s->bytes + begin, 4);
-            else
-                memcpy(&bytes, s->bytes + begin, n);
-            if ((bytes & mask) == last)
-                look_at(w, f, term);
-        }
-        at = next;
-    }
+    size_t len;
+    const char *p = gx_strings_get(&f->ix->terms, term, &len);
+    if (len < w->least_bytes || memcmp(p + len - w->suffix_len, w->suffix, w->suffix_len) != 0)
+        return;
+    if (w->suffix_len == 0 && w->middle_len > w->prefix_len && !memmem(p, len, w->middle, w->middle_len))
+        return;
+    if (gx_wildcard_matches(w, p, len))
+        gx_found_add(f, term, 0);
 }
 
-/* The first place of text[n] in p[len]; NULL: there is none. */
-static const char *find_text(const char *p, size_t len, const char *text, size_t n)
+/* Look closer at the words that have all letters. */
+static void find_by_letters(const gx_wildcard *w, gx_found *f, const uint32_t *letters, uint32_t first, uint32_t end)
 {
-    size_t i = 0;
+    const uint32_t need = w->letters;
+    uint32_t term = first;
 #if defined(__SSE2__)
-    const __m128i first = _mm_set1_epi8(text[0]), last = _mm_set1_epi8(text[n - 1]);
-    for (; i + n - 1 + 16 <= len; i += 16) {
-        const __m128i a = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
-        const __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(p + i + n - 1));
-        uint32_t bits = (uint32_t)_mm_movemask_epi8(_mm_and_si128(_mm_cmpeq_epi8(a, first), _mm_cmpeq_epi8(b, last)));
-        for (; bits; bits &= bits - 1) {
-            const char *at = p + i + __builtin_ctz(bits);
-            if (memcmp(at, text, n) == 0)
-                return at;
-        }
+    const __m128i all = _mm_set1_epi32((int)need);
+    for (; end - term >= 8; term += 8) {
+        const __m128i a = _mm_loadu_si128((const __m128i *)(const void *)(letters + term));
+        const __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(letters + term + 4));
+        const __m128i has =
+            _mm_packs_epi32(_mm_cmpeq_epi32(_mm_and_si128(a, all), all), _mm_cmpeq_epi32(_mm_and_si128(b, all), all));
+        for (uint32_t bits = (uint32_t)_mm_movemask_epi8(has) & 0x5555; bits; bits &= bits - 1)
+            look_closer(w, f, term + (uint32_t)__builtin_ctz(bits) / 2);
     }
 #endif
-    return len - i >= n ? memmem(p + i, len - i, text, n) : NULL;
-}
-
-/* The words that have the middle somewhere. */
-static void find_middle(const gx_wildcard *w, gx_found *f, uint32_t first, uint32_t end)
-{
-    const gx_strings *s = &f->ix->terms;
-    const char *p = s->bytes + offset_of(s, first), *const stop = s->bytes + offset_of(s, end);
-    uint32_t term = first;
-    while (term < end && (size_t)(stop - p) >= w->middle_len &&
-           (p = find_text(p, (size_t)(stop - p), w->middle, w->middle_len))) {
-        const uint64_t at = (uint64_t)(p - s->bytes);
-        uint32_t step = 1, high;
-        while (step < end - term && offset_of(s, term + step) <= at) { /* the term that begins last of those up to p */
-            term += step;
-            step *= 2;
-        }
-        for (high = step < end - term ? term + step : end; term + 1 < high;) {
-            const uint32_t mid = term + (high - term) / 2;
-            *(offset_of(s, mid) <= at ? &term : &high) = mid;
-        }
-        look_at(w, f, term);
-        p = s->bytes + offset_of(s, ++term);
-    }
+    for (; term < end; ++term)
+        if ((letters[term] & need) == need)
+            look_closer(w, f, term);
 }
 
 gx_status gx_wildcard_find(const gx_wildcard *w, gx_found *f, gx_error *err)
 {
     uint32_t first, end;
     bool good = true;
+    const gx_term_tree *tree;
     gx_index_prefix_range(f->ix, w->prefix, w->prefix_len, &first, &end);
     const bool is_prefix = w->n && w->items[w->n - 1] == GX_ANY_TEXT && w->least_bytes == w->prefix_len;
     if (first == end)
         return GX_OK;
     if (is_prefix)
         good = find_prefix(f, first, end);
-    else if (w->suffix_len)
-        find_suffix(w, f, first, end);
-    else if (w->middle_len > w->prefix_len || (w->middle_len && w->prefix_len == 0))
-        find_middle(w, f, first, end);
-    else
+    else if (end - first <= FEW)
         for (uint32_t term = first; term < end; ++term)
             look_at(w, f, term);
+    else if ((tree = gx_index_term_tree(f->ix)))
+        find_by_letters(w, f, gx_term_letters(tree), first, end);
+    else
+        good = false;
     return good && !f->failed ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for the words that match a pattern");
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/memory/grow.h"
+#include "index/read/characters.h"
 
 /* Publish `made` at *at, or free it and return what another thread has published first. */
 static const void *publish(void **at, void *made)
@@ -110,6 +111,16 @@ static bool add_children(tree_maker *m, uint32_t number)
     return true;
 }
 
+static uint32_t letters_of(const gx_index *ix, uint32_t term)
+{
+    size_t len;
+    const char *p = gx_strings_get(&ix->terms, term, &len);
+    uint32_t letters = 0, used;
+    for (size_t at = 0; at < len; at += used)
+        letters |= gx_letter_of(gx_first_character(p + at, len - at, true, &used));
+    return letters;
+}
+
 static gx_term_tree *make_tree(const gx_index *ix)
 {
     tree_maker m = {.ix = ix};
@@ -123,8 +134,16 @@ static gx_term_tree *make_tree(const gx_index *ix)
         free(m.tree);
         return NULL;
     }
-    gx_term_tree *tree = realloc(m.tree, sizeof *tree + m.tree->n_nodes * sizeof *tree->nodes);
-    return tree ? tree : m.tree;
+    gx_term_tree *tree =
+        realloc(m.tree, sizeof *tree + m.tree->n_nodes * sizeof *tree->nodes + (ix->terms.n + 1ull) * sizeof(uint32_t));
+    if (!tree) {
+        free(m.tree);
+        return NULL;
+    }
+    uint32_t *letters = (uint32_t *)(void *)(tree->nodes + tree->n_nodes);
+    for (uint32_t t = 0; t < ix->terms.n; ++t)
+        letters[t] = letters_of(ix, t);
+    return tree;
 }
 
 const gx_term_tree *gx_index_term_tree(const gx_index *ix)

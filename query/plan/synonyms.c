@@ -8,7 +8,7 @@
 #include "engine/memory/grow.h"
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
-#include "index/expand/characters.h"
+#include "index/read/characters.h"
 #include "index/positions.h"
 #include "query/syntax/scanner.h"
 

@@ -1,6 +1,6 @@
 /* characters.h: the characters of a term: those of UTF-8, and each byte that is no part of one. */
-#ifndef GX_INDEX_EXPAND_CHARACTERS_H
-#define GX_INDEX_EXPAND_CHARACTERS_H
+#ifndef GX_INDEX_READ_CHARACTERS_H
+#define GX_INDEX_READ_CHARACTERS_H
 
 #include <stdbool.h>
 #include <stddef.h>
