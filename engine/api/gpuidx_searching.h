@@ -222,6 +222,19 @@ GX_API uint64_t gx_facets_n_matches(const gx_facets *f);
 GX_API const gx_facet_answer *gx_facets_get(const gx_facets *f, uint32_t i); /* i < n; it belongs to f */
 GX_API void gx_facets_close(gx_facets *f);                                   /* NULL is fine */
 
+/* ---- the same queries by several scorers ---- */
+
+typedef struct gx_scorer_choice {
+    gx_preset preset;
+    float k1, b; /* NaN: the preset's own */
+} gx_scorer_choice;
+
+/* Search for queries[n] by each of scorers[n_scorers], whose answers go to results[i], as gx_search gives them; of opt,
+ * preset, k1 and b count for nothing. Stops at the first scorer that fails, of which the message tells the number. */
+GX_API gx_status gx_search_scorers(gx_session *s, const gx_query *queries, uint32_t n, const gx_query_options *opt,
+                                   const gx_scorer_choice *scorers, uint32_t n_scorers, const gx_results *results,
+                                   gx_error *err);
+
 /* ---- answers that need not be exact ---- */
 
 /* Set o's approximate and block_budget as a text says: a number from 0 to 1, which is approximate; or, separated by a

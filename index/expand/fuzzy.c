@@ -23,8 +23,8 @@ typedef struct state {
 
 typedef struct automaton {
     const gx_fuzzy *fuzzy;
-    uint32_t letters; /* of the word */
-    uint32_t *terms;  /* [n_terms] candidates */
+    uint32_t letters[GX_MAX_FUZZY_CHARACTERS + 1]; /* of the word from character i on */
+    uint32_t *terms;                               /* [n_terms] candidates */
     size_t n_terms, max_terms;
     bool failed;
     state states[GX_MAX_FUZZY_CHARACTERS + GX_MAX_DISTANCE + 2];
@@ -118,7 +118,13 @@ static inline bool step(void *user, uint32_t k, uint32_t c)
 static inline bool leads(const void *user, uint32_t k, uint32_t c)
 {
     const automaton *a = user;
-    return a->states[k].others || a->fuzzy->ascii[c];
+    const gx_fuzzy *z = a->fuzzy;
+    const state *s = &a->states[k];
+    const uint64_t places = z->ascii[c];
+    if (s->others || k < z->fixed)
+        return s->others || places;
+    return (((s->errors[z->distance] << 1) & places) != 0) ||
+           (k && z->distance && (s[-1].errors[z->distance - 1] << 2 & places << 1 & s->places) != 0);
 }
 
 static inline uint32_t accept(const void *user, uint32_t k)
@@ -141,17 +147,32 @@ static inline bool has_more(uint32_t letters, uint32_t n)
     return letters != 0;
 }
 
+/* The letters that a term in a state must have, but for *most: those of the word behind the last place that the state
+ * may be at. */
+static uint32_t letters_to_come(const automaton *a, const state *s, uint32_t *most)
+{
+    const uint32_t distance = a->fuzzy->distance;
+    uint32_t least = 0;
+    while (least < distance && s->errors[least] == 0)
+        ++least;
+    *most = distance - least;
+    return s->errors[distance] ? a->letters[63 - __builtin_clzll(s->errors[distance])] : 0;
+}
+
 static inline void leaf(gx_walk *w, uint32_t first, uint32_t end, uint32_t depth)
 {
     automaton *a = w->automaton;
-    const uint32_t *letters = gx_term_letters(w->tree), most = a->fuzzy->distance, own = a->letters;
+    const uint32_t *letters = gx_term_letters(w->tree), most = a->fuzzy->distance, own = a->letters[0];
+    uint32_t left;
+    const uint32_t need = letters_to_come(a, &a->states[w->k], &left);
     (void)depth;
     if (!gx_reserve(&a->terms, &a->max_terms, a->n_terms + (end - first), sizeof *a->terms)) {
         a->failed = true;
         return;
     }
     for (uint32_t term = first; term < end; ++term)
-        if (!has_more(own & ~letters[term], most) && !has_more(letters[term] & ~own, most))
+        if (!has_more(need & ~letters[term], left) && !has_more(letters[term] & ~own, most) &&
+            !has_more(own & ~letters[term], most))
             a->terms[a->n_terms++] = term;
 }
 
@@ -197,9 +218,9 @@ gx_status gx_fuzzy_find(const gx_fuzzy *z, gx_found *f, gx_error *err)
     set_fixed(z, &a->states[0], 0);
     a->walk.automaton = a;
     a->walk.found = f;
-    a->letters = 0;
-    for (uint32_t i = 0; i < z->n; ++i)
-        a->letters |= gx_letter_of(z->word[i]);
+    a->letters[z->n] = 0;
+    for (uint32_t i = z->n; i--;)
+        a->letters[i] = a->letters[i + 1] | gx_letter_of(z->word[i]);
     a->terms = NULL;
     a->n_terms = a->max_terms = 0;
     a->failed = false;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/api/gpuidx_searching.h"
 #include "engine/clock.h"
 #include "engine/sized.h"
 #include "engine/status.h"
@@ -203,4 +204,25 @@ gx_status gx_session_plan(gx_session *s, const gx_query *queries, uint32_t n, co
             gx_plan_free(&s->batch.plans[i]);
     }
     return end_time(&limit, st, err);
+}
+
+gx_status gx_search_scorers(gx_session *s, const gx_query *queries, uint32_t n, const gx_query_options *options,
+                            const gx_scorer_choice *scorers, uint32_t n_scorers, const gx_results *results,
+                            gx_error *err)
+{
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    gx_error why = {0};
+    gx_clear_error(err);
+    gx_status st = gx_sized_read(&opt, sizeof opt, options, GX_QUERY_OPTIONS_LEAST, "gx_query_options", err);
+    if (st != GX_OK)
+        return st;
+    for (uint32_t i = 0; i < n_scorers && st == GX_OK; ++i) {
+        opt.preset = scorers[i].preset;
+        opt.k1 = scorers[i].k1;
+        opt.b = scorers[i].b;
+        st = gx_search(s, queries, n, &opt, &results[i], &why);
+        if (st != GX_OK)
+            gx_fail(err, st, "scorer %u: %.900s", i + 1, why.text);
+    }
+    return st;
 }

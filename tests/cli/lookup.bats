@@ -240,3 +240,43 @@ assert t == [{"begin": 0, "end": 1, "position": 0, "text": "x", "term": "x"},
     ask query col hello -f tsv
     [ "$(wc -l <<<"$output")" -eq 2 ]
 }
+
+@test "term --prefix lists the words that begin so, those of most documents first" {
+    printf '{"id":"%s","text":"%s"}\n' a 'apple apply ape' b 'apply ape' c 'Ape bat' >w.jsonl
+    "$GPUIDX" build -q w.jsonl -o w.gx --analyzer=simple
+    ask term w.gx --prefix AP
+    exits 0
+    [ "$(awk '{print $1 $2}' <<<"$output" | tr '\n' ' ')" = '3ape 2apply 1apple ' ]
+    ask term w.gx --prefix ap -n 1 -f json
+    exits 0
+    [ "$output" = '{"schema":1,"prefix":"ap","matched":3,"words":[{"term":"ape","df":3,"distance":0}]}' ]
+    ask term w.gx --prefix zz
+    exits 5
+    complains "has no term that begins with 'zz'"
+    ask term w.gx --prefix ''
+    exits 2
+    ask term w.gx --prefix ap --like ap
+    exits 2
+    ask term w.gx ap --prefix ap
+    exits 2
+    ask term w.gx --prefix ap -n 100001
+    exits 2
+}
+
+@test "term --like lists the nearest words first" {
+    printf '{"id":"%s","text":"%s"}\n' a 'apple apply ample' b apply c 'bat cat' >w.jsonl
+    "$GPUIDX" build -q w.jsonl -o w.gx --analyzer=simple
+    ask term w.gx --like appel -f json
+    exits 0
+    says '"words":[{"term":"apple","df":1,"distance":1}]'
+    ask term w.gx --like applle
+    exits 0
+    [ "$(awk '{print $2}' <<<"$output" | tr '\n' ' ')" = 'apple apply ample ' ]
+    ask term w.gx --like bat -n 2
+    [ "$(awk '{print $2}' <<<"$output" | tr '\n' ' ')" = 'bat cat ' ]
+    ask term w.gx --like zzzzzzzz
+    exits 5
+    ask term w.gx --like "$(printf 'a%.0s' {1..100})"
+    exits 2
+    complains 'at most 62 characters'
+}

@@ -420,11 +420,36 @@ class Elastic(unittest.TestCase):
         finally:
             self.assertEqual(with_positions.stop(), 0)
 
+    def test_words_are_suggested(self):
+        a = self.search({'size': 0, 'suggest': {
+            'text': 'invrted indxe of', 'one': {'term': {'field': 'text', 'size': 2}},
+            'all': {'phrase': {'field': 'text'}}, 'own': {'text': 'index', 'term': {'field': 'text'}}}})
+        one, whole, own = (a['suggest'][name] for name in ('one', 'all', 'own'))
+        self.assertEqual([(e['text'], e['offset'], e['length'], [(o['text'], o['freq']) for o in e['options']])
+                          for e in one],
+                         [('invrted', 0, 7, [('invert', 2)]), ('indxe', 8, 5, [('index', 3)])])
+        self.assertEqual([o['text'] for o in whole[0]['options']], ['invert index of'])
+        self.assertEqual([e['options'] for e in own], [[]])
+        for bad in ({'one': {'term': {'field': 'text'}}}, {'text': 'a', 'one': {}}, {'text': 1}, [],
+                    {'text': 'a', 'one': {'term': {'field': 'year'}}},
+                    {'text': 'a', 'one': {'term': {'field': 'text', 'suggest_mode': 'always'}}},
+                    {'text': 'a', 'one': {'completion': {'field': 'text'}}}):
+            self.search({'suggest': bad}, 400)
+
+    def test_prefixes_of_keywords_and_phrases(self):
+        self.assertEqual(self.found({'prefix': {'kind': 'ev'}}), ['d%02d' % i for i in range(0, 10, 2)])
+        self.assertEqual(self.found({'bool': {'filter': [{'prefix': {'kind': {'value': 'o'}}}]}}),
+                         ['d%02d' % i for i in range(1, 10, 2)])
+        self.assertEqual(self.found({'match_phrase_prefix': {'text': 'compr'}}), ['d01'])
+        self.search({'query': {'prefix': {'year': '2'}}}, 400)
+        self.search({'query': {'match_phrase_prefix': {'text': {'query': 'a b', 'slop': 1}}}}, 400)
+
     def test_what_is_not_there_is_refused_by_name_and_place(self):
         for body, at, words in [  # `at`: what stands at the place of the fault
             ({'query': {'match_phrase': {'text': 'a b'}}}, '"a b"', '--positions'),
             ({'query': {'match_phrase': {'text': {'query': 'a b', 'slop': -1}}}}, '-1', 'less than 0'),
-            ({'query': {'match_phrase_prefix': {'text': 'a b'}}}, '{"text"', 'match_phrase_prefix'),
+            ({'query': {'match_phrase_prefix': {'text': 'a b'}}}, '"a b"', '--positions'),
+            ({'query': {'match_bool_prefix': {'text': 'a b'}}}, '{"text"', 'match_bool_prefix'),
             ({'query': {'knn': {}}}, '{}', 'knn'), ({'query': {'nonsense': {}}}, '{}', 'nonsense'),
             ({'query': {'match': {'nope': 'x'}}}, '"x"', 'nope'),
             ({'query': {'match': {'text': {'query': 'x', 'fuzziness': 'AUTO'}}}}, '"AUTO"', 'fuzziness'),

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Our own protocol, Anserini's and Search-R1's, against `gpuidx query`; and what is said of malformed requests."""
 import json
+import os
 import unittest
 import urllib.parse
 
-from serving import DOCUMENTS, Server, build, main, query
+from serving import DOCUMENTS, FOLDER, Server, build, main, query
 
 
 def without_time(answer):
@@ -285,6 +286,37 @@ class Native(unittest.TestCase):
         self.assertEqual(a.headers['Allow'], 'GET')
         terms = ' '.join('w%d' % i for i in range(1025))
         self.assertEqual(self.server.post('/v1/docs/search', {'query': terms}).status, 400)
+
+    def test_words_are_suggested(self):
+        a = self.server.get('/v1/docs/suggest?prefix=Ma&n=2').json
+        self.assertEqual(a, {'schema': 1, 'words': [{'term': 'map', 'df': 1, 'distance': 0}], 'matched': 1})
+        a = self.server.get('/v1/docs/suggest?like=' + urllib.parse.quote('indxe')).json
+        self.assertEqual([(w['term'], w['df'], w['distance']) for w in a['words']], [('index', 3, 1)])
+        self.assertEqual(self.server.get('/v1/docs/suggest?like=index').json['words'], [])
+        for bad in ('', '?prefix=', '?prefix=a&like=b', '?prefix=a&n=0', '?prefix=a&n=1001', '?word=a',
+                    '?like=' + 100 * 'a'):
+            a = self.server.get('/v1/docs/suggest' + bad)
+            self.assertEqual(a.status, 400, bad)
+            self.assertTrue(a.json['error']['message'])
+        self.assertEqual(self.server.get('/v1/nope/suggest?prefix=a').status, 404)
+
+    def test_synonyms_and_scoring_are_those_of_query(self):
+        rules = 'squeeze, press => compression, squeeze\nlist, index\n'
+        path = os.path.join(FOLDER, 'rules.txt')
+        with open(path, 'w', encoding='utf-8') as f:
+            f.write(rules)
+        self.same(['--synonyms=' + path], {'query': 'squeeze list', 'synonyms': rules, 'snippets': True})
+        self.same(['--synonyms=' + path, '--op=and'], {'query': 'press index', 'synonyms': rules, 'op': 'and'})
+        for scoring in ('each', 'one', 'constant'):
+            self.same(['--syntax=boolean', '--expansion-scoring=' + scoring, '--explain'],
+                      {'query': 'inde* OR te*^2', 'syntax': 'boolean', 'expansion-scoring': scoring, 'explain': True})
+        self.same(['--query-k1=1.5', '--query-b=0.2'],
+                  {'query': 'terms terms index', 'query-k1': 1.5, 'query-b': 0.2})
+        a = self.search({'query': 'a', 'synonyms': 'a, b\nc =>'}, 400)
+        self.assertIn('line 2, column 5', a['error']['message'])
+        self.assertEqual(a['error']['member'], 'synonyms')
+        self.search({'query': 'a', 'synonyms': ['a, b']}, 400)
+        self.search({'query': 'a', 'expansion-scoring': 'some'}, 400)
 
     def test_a_connection_serves_many_requests(self):
         c = self.server.connect()

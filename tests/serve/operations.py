@@ -210,6 +210,10 @@ class Operations(unittest.TestCase):
         self.assertEqual(a['candidates'], [])
         a = ask('POST', '/retrieve', {'queries': queries, 'topk': 100}).json['result']
         self.assertLessEqual({d['id'] for found in a for d in found}, own)
+        for a in (ask('GET', '/v1/docs/suggest?prefix=te'), ask('GET', '/v1/docs/suggest?like=trems'), ask(
+                'POST', '/docs/_search', {'suggest': {'text': 'trems', 'a': {'term': {'field': 'text'}}}})):
+            self.assertEqual(a.status, 403)
+            self.assertNotIn('term"', a.body if isinstance(a.body, str) else a.body.decode())
         counted = ask('POST', '/v1/docs/count', {'query': 'index'}).json['count']
         self.assertEqual(counted, len(ask('POST', '/v1/docs/search', {'query': 'index', 'k': 100}).json['hits']))
 

@@ -37,6 +37,10 @@ gx_status native_open_filter(exchange *x, const char *text, size_t len, gx_filte
 bool run_lines_read(exchange *x, bool *wanted);
 void run_lines_answer(exchange *x);
 
+/* suggest.c: words of the index. Whether who asks may have some; else the fault is set. */
+void suggest_words(exchange *x);
+bool suggest_is_allowed(exchange *x);
+
 /* native_write.c: documents are written. */
 void native_put(exchange *x);
 void native_update(exchange *x);

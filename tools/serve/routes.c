@@ -39,6 +39,8 @@ static const route routes[] = {
      .summary = "search, as Anserini's REST server has it: query, hits, parse"},
     {"POST", "/v1/{index}/count", ACCESS_READ, native_fault, native_count, native_count_answer,
      .summary = "count the documents that match; a body as that of a search"},
+    {"GET", "/v1/{index}/suggest", ACCESS_READ, native_fault, suggest_words, NULL,
+     .summary = "words that complete 'prefix', or that may be meant by 'like'; the most common, at most 'n'"},
     {"GET", "/v1/{index}/doc/{id}", ACCESS_READ, anserini_fault, anserini_document, NULL, .summary = "a document"},
     {"PUT", "/v1/{index}/doc/{id}", ACCESS_WRITE, native_fault, native_put, native_write_answer,
      .summary = "add a document, or replace the one of its id"},

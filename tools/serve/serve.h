@@ -140,6 +140,7 @@ typedef struct plan {
     view *view;        /* the fields by which it searches; NULL: the index as it is */
     bool faceted_apart; /* facets count what this filter leaves, in place of: */
     gx_filter *faceted; /* NULL: all; freed with the plan */
+    gx_synonyms *synonyms; /* those of setup.options, or NULL; closed with the plan */
 } plan;
 
 /* A query, and its answer. */

@@ -1259,3 +1259,87 @@ def test_fold(tmp_path):
         assert sorted(h.docno for h in ix.search("caf\u00e9")) == ["b"]
     with pytest.raises(gpuidx.UsageError, match="latin"):
         gpuidx.build(tmp_path / "x.gx", docs, fold="latin")
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    texts = ["a new york taxi", "new yorker taxi taxi magazine", "a yellow cab in york", "the television",
+             "tv and telly"]
+    path = tmp_path_factory.mktemp("words") / "w.gx"
+    with gpuidx.build(path, [{"id": "abcde"[i], "text": t} for i, t in enumerate(texts)], analyzer="simple",
+                      positions=True) as ix:
+        yield ix
+
+
+def docnos(found):
+    return [hit.docno for hit in found]
+
+
+def test_words_that_a_pattern_stands_for(words):
+    e = words.expand("york*")
+    assert [tuple(w) for w in e.words] == [("york", 2, 0), ("yorker", 1, 0)] and e.matched == 2
+    assert [w.word for w in words.expand("yrok", "fuzzy", distance=1).words] == ["york"]
+    assert words.expand("yor", "prefix", max_words=1).words[0].word == "york"
+    assert words.suggest("taix")[0].word == "taxi" and words.suggest("taxi") == []
+    for bad in ({"kind": "glob"}, {"max_words": 0}, {"kind": "fuzzy", "distance": 3}):
+        with pytest.raises((gpuidx.UsageError, ValueError)):
+            words.expand("york", **bad)
+    with pytest.raises(gpuidx.UsageError):
+        words.expand("*")
+    with pytest.raises(gpuidx.UsageError):
+        words.expand("(", "regex")
+
+
+def test_patterns_score_as_one_or_by_a_constant(words):
+    constant = words.search("york*^2.5", syntax="boolean", expansion_scoring="constant")
+    assert sorted(docnos(constant)) == ["a", "b", "c"] and np.allclose(constant.scores, 2.5)
+    one = words.search("york*", syntax="boolean", expansion_scoring="one")
+    each = words.search("york*", syntax="boolean")
+    idf, K = math.log(1 + (5 - 2 + .5) / 2.5), .9 * (.6 + .4 * 4 / 3.8)
+    assert docnos(one)[0] == "a" and abs(one.scores[0] - idf / (1 + K)) < 1e-6
+    assert list(one.scores) != list(each.scores)
+    assert sorted(docnos(words.search('"new yor*"', syntax="boolean"))) == ["a", "b"]
+    with pytest.raises(gpuidx.UsageError):
+        words.search("york*", syntax="boolean", expansion_scoring="some")
+
+
+def test_synonyms(words, tmp_path):
+    s = words.synonyms("tv, telly => tv, television\nnyc, new york\n")
+    assert len(s) == 4 and "4 words" in repr(s)
+    assert sorted(docnos(words.search("tv", synonyms=s))) == ["d", "e"]
+    assert docnos(words.search("nyc taxi", op="and", synonyms=s)) == ["a"]
+    assert words.search(["nyc", "tv"], synonyms=s).hits(0)[0].docno == "a"
+    (tmp_path / "rules").write_text("cab, taxi\n", encoding="utf-8")
+    assert sorted(docnos(words.search("cab", synonyms=words.synonyms(path=tmp_path / "rules")))) == ["a", "b", "c"]
+    for rules, place in (("a => b\nb => a", "circle"), ("a,", "line 1, column 3"), ("alone", "line 1")):
+        with pytest.raises(gpuidx.InputError, match=place):
+            words.synonyms(rules)
+    with pytest.raises(gpuidx.NotFoundError):
+        words.synonyms(path=tmp_path / "missing")
+    with pytest.raises(TypeError):
+        words.synonyms()
+    with pytest.raises(TypeError):
+        words.search("a", synonyms="a, b")
+
+
+def test_long_queries_are_weighed(words):
+    plain = words.search("taxi taxi york")
+    weighed = words.search("taxi taxi york", query_k1=.9, query_b=.4)
+    idf = {w: math.log(1 + (5 - df + .5) / (df + .5)) for w, df in (("taxi", 2), ("york", 2))}
+    K = .9 * (.6 + .4 * 3 / 3.8)
+    given = words.search({w: idf[w] * n / (n + K) for w, n in (("taxi", 2), ("york", 1))})
+    assert docnos(weighed) == docnos(given) and np.allclose(weighed.scores, given.scores)
+    assert list(plain.scores) != list(weighed.scores)
+    with pytest.raises(gpuidx.UsageError):
+        words.search("taxi", query_b=2)
+    with pytest.raises(gpuidx.UsageError):
+        words.search("taxi", syntax="boolean", query_k1=1)
+
+
+def test_several_scorers(words):
+    found = words.search_scorers("taxi york", 3, scorers=["bm25", {"k1": 2.0, "b": 0.5}, {"query_k1": 1.0}])
+    assert len(found) == 3
+    assert list(found[0].scores) == list(words.search("taxi york", 3, scorer="bm25").scores)
+    assert list(found[1].scores) == list(words.search("taxi york", 3, k1=2.0, b=0.5).scores)
+    with pytest.raises(TypeError):
+        words.search_scorers("taxi", scorers=[{"k3": 1}])

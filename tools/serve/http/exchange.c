@@ -81,6 +81,7 @@ void exchange_free(exchange *x)
             gx_facet_list_close(x->plans[i].lists[k]);
         free(x->plans[i].lists);
         free(x->plans[i].shown);
+        gx_synonyms_close(x->plans[i].synonyms);
     }
     if (x->free_extra)
         x->free_extra(x->extra);

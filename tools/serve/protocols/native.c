@@ -382,6 +382,24 @@ static bool read_prior(reader *r, const json_t *value, void *to)
     return prior->weight == 0 || gx_prior_check(prior, a->x->at->ix, &err) == GX_OK || reader_fail(r, "%s", err.text);
 }
 
+/* Rules of synonyms, one a line. */
+static bool read_synonyms(reader *r, const json_t *value, void *to)
+{
+    asked *a = to;
+    plan *p = plan_of(a);
+    gx_error err = {0};
+    const char *rules;
+    size_t len;
+    if (json_is_null(value))
+        return true;
+    if (!reader_string(r, value, &rules, &len))
+        return false;
+    gx_synonyms_close(p->synonyms);
+    const gx_status st = gx_synonyms_open(&p->synonyms, a->x->at->ix, rules, len, &err);
+    p->setup.options.synonyms = p->synonyms;
+    return st == GX_OK || reader_fail(r, "%s", err.text);
+}
+
 static bool read_marks(reader *r, const json_t *value, void *to)
 {
     return reader_bool(r, value, &plan_of(to)->marked);
@@ -488,6 +506,11 @@ static const member members[] = {
     {"approximate", read_option},
     {"max-expansions", read_option},
     {"fuzzy-prefix", read_option},
+    {"expansion-scoring", read_option},
+    {"query-k1", read_option},
+    {"query-b", read_option},
+    {"synonyms", read_synonyms,
+     STRING "\"rules that replace words of the query, one a line, as Solr's: tv, telly => television\""},
     {"filter", read_filter, STRING "\"which documents may match: year:>=2019 AND venue:acl\""},
     {"facets", read_facets, STRINGS "\"facets, as query --facet has them: year, venue:20\""},
     {"sums", read_sums, STRING "\"figures of all matches, as query --sums has them: price:avg\""},
@@ -714,7 +737,7 @@ gx_status searches_open_marks(const search *s, gx_highlighter **out, gx_error *e
     search bare = *s;
     bare.expanded = NULL; /* what the request itself says is marked */
     const gx_query q = searches_query(&bare);
-    return gx_highlighter_open(out, plan_index(s->of, s->plan), &q, err);
+    return gx_highlighter_open_options(out, plan_index(s->of, s->plan), &q, &s->plan->setup.options, err);
 }
 
 static gx_status put_answer(exchange *x, const search *s, gx_error *err)

@@ -69,6 +69,10 @@ void dsl_free(dsl_query *q);
 bool dsl_read_string(exchange *x, const char *text, gx_op op, dsl_query *out);
 
 bool elastic_is_text(const char *field);
+
+/* suggest.c: check "suggest" of a search; false: the fault is set. Then write it, behind a comma; NULL: nothing. */
+bool suggest_check(reader *r, exchange *x, const json_t *suggest);
+void suggest_put(gx_text *t, exchange *x, const json_t *suggest, fault *f);
 /* The number of an attribute; UINT32_MAX: there is none of this name. */
 uint32_t elastic_attribute(const gx_index *ix, const char *name, gx_attribute_info *info);
 

@@ -464,6 +464,7 @@ typedef struct phrase_options {
     const json_t *text;
     uint64_t slop;
     double boost;
+    bool prefix; /* the last word is the beginning of one */
 } phrase_options;
 
 static bool read_phrase_text(reader *r, const json_t *value, void *to)
@@ -493,7 +494,7 @@ static void add_phrase(gx_text *t, const char *text, size_t len, const phrase_op
             gx_text_add_string(t, "\\");
         gx_text_add(t, &text[i], 1);
     }
-    gx_text_add_string(t, "\"");
+    gx_text_add_string(t, o->prefix ? "*\"" : "\"");
     if (o->slop)
         gx_text_add_format(t, "~%llu", (unsigned long long)o->slop);
     if (o->boost != 1)
@@ -521,11 +522,49 @@ static bool set_phrase(context *c, const phrase_options *o, dsl_query *out)
     return true;
 }
 
-static bool read_match_phrase(context *c, const json_t *query, dsl_query *out)
+static void add_pattern(gx_text *t, const char *text, size_t len, const char *kept);
+
+/* A phrase whose last word is a prefix; of one word that prefix. */
+static bool set_phrase_prefix(context *c, const phrase_options *o, dsl_query *out)
+{
+    const char *text = json_string_value(o->text);
+    size_t len = json_string_length(o->text);
+    gx_index_stats stats = {.size = sizeof stats};
+    gx_index_get_quick_stats(c->x->at->ix, &stats);
+    while (len && strchr(" \t\r\n", text[len - 1]))
+        --len;
+    if (len == 0)
+        return reader_fail(c->r, "a word is expected");
+    if (o->slop)
+        return reader_fail(c->r, "'slop' is not available beside a prefix in this version of gpuidx");
+    if (memchr(text, ' ', len)) {
+        if (!stats.positions)
+            return reader_fail(c->r, "phrases need positions, which this index lacks; build it with --positions");
+        add_phrase(&out->words, text, len, o);
+        return true;
+    }
+    add_pattern(&out->words, text, len, "");
+    gx_text_add_string(&out->words, "*");
+    if (o->boost != 1)
+        gx_text_add_format(&out->words, "^%.9g", o->boost);
+    return true;
+}
+
+static bool read_phrase_limit(reader *r, const json_t *value, void *to)
+{
+    uint64_t n; /* the server's own is 50, as Elasticsearch's */
+    (void)to;
+    return reader_count(r, value, 50, 50, &n);
+}
+
+static bool read_match_phrase_of(context *c, const json_t *query, bool prefix, dsl_query *out)
 {
     static const member members[] = {
-        {"query", read_phrase_text}, {"slop", read_phrase_slop}, {"boost", read_phrase_boost}};
-    phrase_options o = {.boost = 1};
+        {"query", read_phrase_text},
+        {"slop", read_phrase_slop},
+        {"boost", read_phrase_boost},
+        {"max_expansions", read_phrase_limit}};
+    phrase_options o = {.boost = 1, .prefix = prefix};
     const json_t *value = NULL;
     const char *name = only_member(c, query, &value);
     if (!name)
@@ -536,17 +575,28 @@ static bool read_match_phrase(context *c, const json_t *query, dsl_query *out)
     if (elastic_is_field(c->x->at->ix, name))
         return reader_fail(c->r, "a phrase of one field is not available");
     if (json_is_object(value)) {
-        if (!reader_object(c->r, value, members, sizeof members / sizeof *members, &o))
+        if (!reader_object(c->r, value, members, prefix ? 4 : 3, &o))
             return false;
         if (!o.text)
             return reader_fail(c->r, "'query' is missing");
     } else if (!read_phrase_text(c->r, value, &o)) {
         return false;
     }
-    if (!may_score(c, "match_phrase") || !set_phrase(c, &o, out))
+    if (!may_score(c, prefix ? "match_phrase_prefix" : "match_phrase") ||
+        !(prefix ? set_phrase_prefix(c, &o, out) : set_phrase(c, &o, out)))
         return false;
     reader_leave(c->r);
     return true;
+}
+
+static bool read_match_phrase(context *c, const json_t *query, dsl_query *out)
+{
+    return read_match_phrase_of(c, query, false, out);
+}
+
+static bool read_match_phrase_prefix(context *c, const json_t *query, dsl_query *out)
+{
+    return read_match_phrase_of(c, query, true, out);
 }
 
 /* ---- words of several fields ---- */
@@ -743,14 +793,49 @@ static void add_regex(gx_text *t, const char *text, size_t len)
     gx_text_add_string(t, "/");
 }
 
+/* {"brand": "son"} or {"brand": {"value": "son"}}: keywords that begin so. */
+static bool read_keyword_prefix(context *c, const char *name, const json_t *value, dsl_query *out)
+{
+    static const member members[] = {{"value", read_match_text}};
+    match_options o = {0};
+    gx_attribute_info info = {.size = sizeof info};
+    const uint32_t number = elastic_attribute(c->x->at->ix, name, &info);
+    reader_enter(c->r, name, 0);
+    if (number == UINT32_MAX)
+        return no_field(c, name);
+    if (info.type != GX_ATTRIBUTE_KEYWORD && info.type != GX_ATTRIBUTE_KEYWORDS)
+        return reader_fail(c->r, "'%s' is of type %s; 'prefix' is for keywords and the text", name,
+                           gx_attribute_type_name(info.type));
+    if (!json_is_object(value))
+        o.text = value;
+    else if (!reader_object(c->r, value, members, 1, &o))
+        return false;
+    if (!json_is_string(o.text))
+        return reader_fail(c->r, "'value' is missing: a text is expected");
+    if (json_string_length(o.text) == 0)
+        gx_text_add_string(&out->conditions, "has:");
+    if (!add_name(c, &out->conditions, name))
+        return false;
+    if (json_string_length(o.text) == 0)
+        --out->conditions.len; /* the colon */
+    add_pattern(&out->conditions, json_string_value(o.text), json_string_length(o.text), "");
+    gx_text_add_string(&out->conditions, json_string_length(o.text) ? "*" : "");
+    reader_leave(c->r);
+    return true;
+}
+
 /* {"text": "neutr"} or {"text": {"value": "neutr", ...}} */
 static bool read_pattern(context *c, const json_t *query, const char *kind, dsl_query *out)
 {
     pattern_options o = {.match = {.boost = 1}, .distance = 3};
     const json_t *value = NULL;
-    const char *name = may_score(c, kind) ? only_member(c, query, &value) : NULL;
+    const char *name = only_member(c, query, &value);
     gx_text t = {0};
     if (!name)
+        return false;
+    if (*kind == 'p' && !elastic_is_text(name))
+        return read_keyword_prefix(c, name, value, out);
+    if (!may_score(c, kind))
         return false;
     reader_enter(c->r, name, 0);
     if (!is_text(c, name))
@@ -1086,7 +1171,7 @@ static const struct {
     {"range", read_range},
     {"exists", read_exists},
     {"ids", read_ids},
-    {"match_phrase_prefix", NULL},
+    {"match_phrase_prefix", read_match_phrase_prefix},
     {"match_bool_prefix", NULL},
     {"simple_query_string", NULL},
     {"prefix", read_prefix},

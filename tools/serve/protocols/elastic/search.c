@@ -11,7 +11,7 @@
 /* One search of a request. */
 typedef struct item {
     fault fault;
-    const json_t *query, *post_filter;
+    const json_t *query, *post_filter, *suggest;
     dsl_query dsl, post;
     uint64_t from, size;
     source_options source;
@@ -418,6 +418,13 @@ static bool read_post_filter(reader *r, const json_t *value, void *to)
     return true;
 }
 
+static bool read_suggest(reader *r, const json_t *value, void *to)
+{
+    ((item *)to)->suggest = value; /* it is read when the index is known to be the client's */
+    (void)r;
+    return true;
+}
+
 static bool read_explain(reader *r, const json_t *value, void *to)
 {
     return reader_bool(r, value, &((item *)to)->explain);
@@ -519,7 +526,7 @@ static const member members[] = {
     {"docvalue_fields", read_shown_fields},
     {"collapse", read_collapse},
     {"min_score", NULL},
-    {"suggest", NULL},
+    {"suggest", read_suggest},
     {"rescore", NULL},
     {"knn", NULL},
     {"rank", NULL},
@@ -581,6 +588,17 @@ static bool read_dsl(reader *r, exchange *x, item *it)
     return good;
 }
 
+static bool check_suggest(reader *r, exchange *x, const item *it)
+{
+    if (!it->suggest)
+        return true;
+    reader_enter(r, "suggest", 0);
+    const bool good = suggest_check(r, x, it->suggest);
+    if (good)
+        reader_leave(r);
+    return good;
+}
+
 /* Words that are one text are searched for as such, which is fastest. */
 static void set_text(const item *it, plan *p, search *s)
 {
@@ -631,7 +649,7 @@ static bool begin_item(reader *r, exchange *x, item *it)
 {
     plan *p = NULL;
     const size_t number = x->n_plans;
-    if (!read_dsl(r, x, it) || !(p = exchange_add_plan(x)))
+    if (!read_dsl(r, x, it) || !check_suggest(r, x, it) || !(p = exchange_add_plan(x)))
         return false;
     if (it->by_docid && !it->by_score && it->dsl.words.len) {
         reader_enter(r, "sort", 0);
@@ -1037,6 +1055,8 @@ static void put_answer(gx_text *t, exchange *x, item *it)
             fault_set(&it->fault, http_status(st), "%s", err.text);
         else
             aggs_write(t, x, &it->aggs, s->facets, &it->fault);
+        if (!it->fault.status)
+            suggest_put(t, x, it->suggest, &it->fault);
     }
     if (it->fault.status) {
         t->len = begin;
