@@ -93,7 +93,7 @@ static void look_in_field(gx_explain_term *x, const gx_explanation *e, const gx_
         const gx_list l = gx_index_list(holder, own);
         const float w = gx_way_weight(holder, own, x->qtf, e->exponent);
         x->unit = gx_index_unit(holder, own);
-        x->tf = find_tf(&l, docid);
+        x->tf = gx_find_tf(&l, docid);
         if (x->tf)
             x->impact = gx_bm25_impact(w, x->tf, GX_LINEAR_K);
     }

@@ -2,7 +2,7 @@
 import os
 from typing import Any, List, NamedTuple, Optional, Union
 
-from ._library import UsageError, check, encode, ffi, lib, new_error, whole
+from ._library import UsageError, check, encode, ffi, lib, new_error, path_bytes, whole
 
 _KINDS = {"prefix": 0, "wildcard": 1, "fuzzy": 2, "regex": 3}
 
@@ -67,8 +67,8 @@ class Synonyms:
         if rules is not None:
             coded = encode(rules, "rules")
             check(lib.gx_synonyms_open(out, file, ffi.from_buffer(coded), len(coded), err), err)
-        else:
-            check(lib.gx_synonyms_read(out, file, os.fsencode(path), err), err)  # type: ignore[arg-type]
+        elif path is not None:
+            check(lib.gx_synonyms_read(out, file, path_bytes(path), err), err)
         self.pointer = ffi.gc(out[0], lib.gx_synonyms_close)
 
     def __len__(self) -> int:
