@@ -7,6 +7,7 @@
 #include "engine/status.h"
 #include "query/filter/filter.h"
 #include "query/filter/mask.h"
+#include "query/plan/sdm.h"
 
 #define FEW_IDS GX_FEW_IDS
 
@@ -143,7 +144,8 @@ gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *
                        const gx_query *q, const gx_query_options *opt, gx_error *err)
 {
     const gx_index *ix = e->ix;
-    if (e->single && q->kind != GX_QUERY_BOOLEAN && !opt->synonyms) {
+    const bool may_mask = q->kind == GX_QUERY_BOOLEAN || opt->synonyms || gx_sdm_is_on(&opt->sdm);
+    if (e->single && !may_mask) {
         gx_boolean *none;
         *matches = NULL;
         return gx_plan_query(out, &none, ix->parts->parts[0].ix, q, opt, err);
