@@ -75,7 +75,8 @@ class GroupQuery(Query):
         self.c, self.node, self.op = collection, node, op
         self.scored, self.cache, self.weights = {}, {}, {}
         self.collect(node, 1, False)
-        for what, (leaf, weight) in self.scored.items():
+        for what, (leaf, weights) in self.scored.items():
+            weight = sum(sorted(weights))
             if isinstance(leaf, (Group, PrefixPhrase)):
                 known = any(w in self.c.df for w in leaf.words) if isinstance(leaf, Group) else \
                     all(w in self.c.df for w, _ in leaf.words[:-1]) and \
