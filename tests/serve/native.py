@@ -288,13 +288,12 @@ class Native(unittest.TestCase):
         self.assertEqual(self.server.post('/v1/docs/search', {'query': terms}).status, 400)
 
     def test_words_are_suggested(self):
-        a = self.server.get('/v1/docs/suggest?prefix=Ma&n=2').json
+        a = self.server.get('/v1/docs/suggest?prefix=Map&n=2').json
         self.assertEqual(a, {'schema': 1, 'words': [{'term': 'map', 'df': 1, 'distance': 0}], 'matched': 1})
         a = self.server.get('/v1/docs/suggest?like=' + urllib.parse.quote('indxe')).json
         self.assertEqual([(w['term'], w['df'], w['distance']) for w in a['words']], [('index', 3, 1)])
         self.assertEqual(self.server.get('/v1/docs/suggest?like=index').json['words'], [])
-        for bad in ('', '?prefix=', '?prefix=a&like=b', '?prefix=a&n=0', '?prefix=a&n=1001', '?word=a',
-                    '?like=' + 100 * 'a'):
+        for bad in ('', '?prefix=', '?prefix=a&like=b', '?prefix=a&n=0', '?prefix=a&n=1001', '?word=a'):
             a = self.server.get('/v1/docs/suggest' + bad)
             self.assertEqual(a.status, 400, bad)
             self.assertTrue(a.json['error']['message'])
@@ -312,8 +311,8 @@ class Native(unittest.TestCase):
                       {'query': 'inde* OR te*^2', 'syntax': 'boolean', 'expansion-scoring': scoring, 'explain': True})
         self.same(['--query-k1=1.5', '--query-b=0.2'],
                   {'query': 'terms terms index', 'query-k1': 1.5, 'query-b': 0.2})
-        a = self.search({'query': 'a', 'synonyms': 'a, b\nc =>'}, 400)
-        self.assertIn('line 2, column 5', a['error']['message'])
+        a = self.search({'query': 'list', 'synonyms': 'list, index\nmerge =>'}, 400)
+        self.assertIn('line 2, column 9', a['error']['message'])
         self.assertEqual(a['error']['member'], 'synonyms')
         self.search({'query': 'a', 'synonyms': ['a, b']}, 400)
         self.search({'query': 'a', 'expansion-scoring': 'some'}, 400)
