@@ -377,10 +377,10 @@ assert o == {"only": None, "not": None, "expression": "year:>=2002", "documents"
     [ "$(wc -l <run)" = 3 ]
 }
 
-@test "--facet belongs to query, which replay says" {
-    ask replay --facet=year "$TINY" log
+@test "a flag that belongs to query is said to" {
+    ask replay --explain "$TINY" log
     exits 2
-    complains '--facet: there is no such flag; gpuidx query has it'
+    complains '--explain: there is no such flag; gpuidx query has it'
 }
 
 @test "--only and --not filter a replay, its verification and its report" {

@@ -1340,7 +1340,8 @@ class Index:
 
     def field_dfs(self, term: str) -> Dict[str, int]:
         """How many documents have the term, as analysis leaves it, in each field of the index; {}: it has no fields."""
-        err, names = new_error(), []
+        err = new_error()
+        names: List[str] = []
         with self._use() as file:
             while lib.gx_index_field(file, len(names), ffi.NULL) != ffi.NULL:
                 names.append(ffi.string(lib.gx_index_field(file, len(names), ffi.NULL)).decode())
