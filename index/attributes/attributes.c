@@ -14,24 +14,6 @@
 #include "engine/text/edit_distance.h"
 #include "index/parts.h"
 
-static const char *const type_names[] = {NULL, "int", "float", "date", "keyword", "keywords", "bool"};
-enum { N_TYPES = sizeof type_names / sizeof *type_names };
-
-bool gx_attribute_type_find(const char *name, gx_attribute_type *out)
-{
-    for (int i = 1; i < N_TYPES; ++i)
-        if (strcmp(name, type_names[i]) == 0) {
-            *out = (gx_attribute_type)i;
-            return true;
-        }
-    return false;
-}
-
-const char *gx_attribute_type_name(gx_attribute_type t)
-{
-    return (unsigned)t - 1 < N_TYPES - 1 ? type_names[t] : "unknown";
-}
-
 static bool is_name_start(char c)
 {
     return gx_is_letter(c) || c == '_';

@@ -91,6 +91,13 @@ static inline bool gx_is_keyword(gx_attribute_type t)
     return t == GX_ATTRIBUTE_KEYWORD || t == GX_ATTRIBUTE_KEYWORDS;
 }
 
+/* A sort key of a float, or of a number that is at least 0, as the raw value. */
+static inline uint64_t gx_raw_of_sort_key(gx_attribute_type type, uint64_t key)
+{
+    const uint64_t sign = UINT64_C(1) << 63;
+    return type != GX_ATTRIBUTE_FLOAT ? key : key & sign ? key & ~sign : ~key;
+}
+
 /* Bytes of a column's part, with the padding behind it. */
 static inline uint64_t gx_column_padded(uint64_t bytes)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/status.h"
-#include "index/attributes/attributes.h"
+#include "index/attributes/types.h"
 #include "index/check/check_parts.h"
 
 #define ULL(x) ((unsigned long long)(x))
@@ -16,15 +16,12 @@ static gx_status bind_column(gx_index *ix, uint32_t i, const gx_column_entry *e,
 {
     static const uint8_t zeros[24];
     gx_column *c = &ix->columns[i];
-    const bool keyword = gx_is_keyword((gx_attribute_type)e->type),
-               several = e->type == GX_ATTRIBUTE_KEYWORDS || e->several;
-    const bool number = e->type == GX_ATTRIBUTE_INT || e->type == GX_ATTRIBUTE_DATE;
-    if (e->type < GX_ATTRIBUTE_INT || e->type > GX_ATTRIBUTE_BOOL)
+    const gx_type *type = gx_type_of(e->type);
+    if (!type)
         return gx_corrupt(err, ix, GX_SEC_ATTRIBUTES, "attribute %u has type %u, which is not known", i, e->type);
-    const bool width_ok = e->type == GX_ATTRIBUTE_FLOAT ? e->width == 8
-                          : e->type == GX_ATTRIBUTE_BOOL
-                              ? e->width == 1
-                              : e->width == 1 || e->width == 2 || e->width == 4 || (e->width == 8 && number);
+    const bool keyword = type->is_string, several = type->is_set || e->several, number = !keyword && !type->width;
+    const bool width_ok = type->width ? e->width == type->width
+                                      : e->width == 1 || e->width == 2 || e->width == 4 || (e->width == 8 && number);
     if (!width_ok)
         return gx_corrupt(err, ix, GX_SEC_ATTRIBUTES, "attribute %u has values of %u bytes", i, e->width);
     if (memcmp(e->reserved, zeros, sizeof e->reserved) != 0 || e->reserved0)
@@ -185,23 +182,12 @@ static gx_status check_presence(const gx_index *ix, const gx_column *c, gx_error
 /* What is wrong with a value, or NULL. */
 static const char *value_fault(const gx_column *c, uint64_t raw)
 {
-    double x;
-    switch (c->type) {
-    case GX_ATTRIBUTE_INT:
-    case GX_ATTRIBUTE_DATE:
-        if (raw > (uint64_t)INT64_MAX - (uint64_t)c->base)
-            return "is above the range of 64 bits";
-        return c->type == GX_ATTRIBUTE_INT || gx_is_date(c->base + (int64_t)raw)
-                   ? NULL
-                   : "is no date of the years 0000 to 9999";
-    case GX_ATTRIBUTE_FLOAT:
-        memcpy(&x, &raw, sizeof x);
-        return isfinite(x) ? NULL : "is not finite";
-    case GX_ATTRIBUTE_BOOL:
-        return raw > 1 ? "is neither 0 nor 1" : NULL;
-    default:
+    const gx_type *type = gx_type_of(c->type);
+    if (type->is_string)
         return raw >= c->n_strings ? "is none of the attribute's strings" : NULL;
-    }
+    if (!type->width && raw > (uint64_t)INT64_MAX - (uint64_t)c->base)
+        return "is above the range of 64 bits";
+    return type->fault ? type->fault((int64_t)((uint64_t)c->base + raw)) : NULL;
 }
 
 static gx_status check_padding(const gx_index *ix, const gx_column *c, const void *part, uint64_t bytes, gx_error *err)

@@ -5,6 +5,7 @@
 #include "engine/files/atomic_file.h"
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "index/attributes/types.h"
 #include "index/convert/attribute_file.h"
 #include "index/read/collection.h"
 #include "index/write/bitmap_maker.h"
@@ -76,18 +77,7 @@ static gx_status put_strings(const export *ex, const gx_index *file, const gx_co
 static void put_number(const export *ex, const gx_column *c, uint64_t raw)
 {
     char text[GX_VALUE_TEXT];
-    double x;
-    const int64_t number = (int64_t)((uint64_t)c->base + raw);
-    if (c->type == GX_ATTRIBUTE_FLOAT) {
-        memcpy(&x, &raw, sizeof x);
-        gx_print_float(x, text);
-    } else if (c->type == GX_ATTRIBUTE_DATE) {
-        gx_print_date(number, text);
-    } else if (c->type == GX_ATTRIBUTE_BOOL) {
-        snprintf(text, sizeof text, "%s", number ? "true" : "false");
-    } else {
-        snprintf(text, sizeof text, "%lld", (long long)number);
-    }
+    gx_type_of(c->type)->print((int64_t)((uint64_t)c->base + raw), text);
     fputs(text, ex->out);
 }
 

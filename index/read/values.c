@@ -4,7 +4,7 @@
 
 #include "engine/api/gpuidx_advanced.h"
 #include "engine/status.h"
-#include "index/attributes/attributes.h"
+#include "index/attributes/types.h"
 #include "index/read/collection.h"
 
 gx_status gx_index_find_attribute(const gx_index *ix, const char *name, size_t len, uint32_t *number, gx_error *err)
@@ -62,10 +62,7 @@ static gx_status read_value(gx_value *out, const gx_index *file, const gx_column
     *out = (gx_value){0};
     if (gx_is_keyword(c->type))
         return read_string(out, file, c, raw, err);
-    if (c->type == GX_ATTRIBUTE_FLOAT)
-        memcpy(&out->real, &raw, sizeof out->real);
-    else
-        out->number = (int64_t)((uint64_t)c->base + raw);
+    *out = gx_value_of_bits(c->type, (int64_t)((uint64_t)c->base + raw));
     return GX_OK;
 }
 
@@ -128,21 +125,13 @@ void gx_text_add_value(gx_text *t, gx_attribute_type type, const gx_value *value
         gx_text_add(t, value->string, value->len);
         return;
     }
-    if (type == GX_ATTRIBUTE_FLOAT)
-        gx_print_float(value->real, text);
-    else if (type == GX_ATTRIBUTE_DATE)
-        gx_print_date(value->number, text);
-    if (type == GX_ATTRIBUTE_BOOL)
-        gx_text_add_string(t, value->number ? "true" : "false");
-    else if (type == GX_ATTRIBUTE_INT)
-        gx_text_add_format(t, "%lld", (long long)value->number);
-    else
-        gx_text_add_string(t, text);
+    gx_type_of(type)->print(gx_value_bits(type, value), text);
+    gx_text_add_string(t, text);
 }
 
 void gx_text_add_json_value(gx_text *t, gx_attribute_type type, const gx_value *value)
 {
-    const bool quoted = type == GX_ATTRIBUTE_DATE;
+    const bool quoted = gx_type_of(type)->is_quoted;
     if (gx_is_keyword(type)) {
         gx_text_add_json(t, value->string, value->len);
         return;

@@ -133,7 +133,7 @@ static gx_status survey(maker *m, gx_error *err)
 /* A sort key as a number, and back. */
 static double number_of(gx_attribute_type type, uint64_t key)
 {
-    const uint64_t sign = UINT64_C(1) << 63, raw = key & sign ? key & ~sign : ~key;
+    const uint64_t raw = gx_raw_of_sort_key(type, key);
     double x;
     if (type != GX_ATTRIBUTE_FLOAT)
         return (double)key;
@@ -565,11 +565,9 @@ static gx_status add_spool(gx_spool *out, const gx_spool *from, gx_error *err)
 /* Sort keys as values of the column, little-endian. */
 static gx_status add_bounds(const maker *m, const uint64_t *keys, gx_spool *out, gx_error *err)
 {
-    const uint64_t sign = UINT64_C(1) << 63;
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < m->n_bins && st == GX_OK; ++i) {
-        const bool real = m->source->type == GX_ATTRIBUTE_FLOAT;
-        const uint64_t raw = !real ? keys[i] : keys[i] & sign ? keys[i] & ~sign : ~keys[i];
+        const uint64_t raw = gx_raw_of_sort_key(m->source->type, keys[i]);
         st = gx_spool_add(out, &raw, m->source->width, err);
     }
     return st;

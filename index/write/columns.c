@@ -5,6 +5,7 @@
 
 #include "engine/memory/grow.h"
 #include "engine/status.h"
+#include "index/attributes/types.h"
 #include "index/write/bitmap_maker.h"
 #include "index/write/dictionary.h"
 
@@ -47,7 +48,7 @@ static gx_status open_column(gx_columns *c, const gx_attribute *a, const gx_bitm
     const char *name = a->name ? a->name : "", *fault = gx_attribute_name_fault(name, strlen(name));
     if (fault)
         return gx_fail(err, GX_EUSAGE, "the attribute's name '%.80s' %s", name, fault);
-    if (a->type < GX_ATTRIBUTE_INT || a->type > GX_ATTRIBUTE_BOOL)
+    if (!gx_type_of(a->type))
         return gx_fail(err, GX_EUSAGE, "the attribute %s has no type", name);
     for (uint32_t i = 0; i < c->n; ++i)
         if (strcmp(c->columns[i].name, name) == 0)
@@ -207,32 +208,16 @@ static gx_status set_string(column *col, const char *p, size_t n, gx_error *err)
 
 static gx_status set_value(column *col, const char *p, size_t n, gx_error *err)
 {
-    const char *fault = NULL;
+    const gx_type *type = gx_type_of(col->type);
     int64_t number = 0, last;
-    double x = 0;
-    bool truth = false;
     if (col->has_next && col->type == GX_ATTRIBUTE_KEYWORD)
         return gx_fail(err, GX_EINPUT, "the attribute %s has several values, which its type keyword does not take",
                        col->name);
-    switch (col->type) {
-    case GX_ATTRIBUTE_INT:
-        fault = gx_parse_int(p, n, &number);
-        break;
-    case GX_ATTRIBUTE_DATE:
-        fault = gx_parse_date(p, n, &number, &last);
-        break;
-    case GX_ATTRIBUTE_FLOAT:
-        fault = gx_parse_float(p, n, &x);
-        memcpy(&number, &x, sizeof number);
-        break;
-    case GX_ATTRIBUTE_BOOL:
-        fault = gx_parse_bool(p, n, &truth);
-        number = truth;
-        break;
-    default:
+    if (type->is_string) {
         col->has_next = true;
         return set_string(col, p, n, err);
     }
+    const char *fault = type->parse(p, n, false, &number, &last);
     if (fault)
         return gx_fail(err, GX_EINPUT, "the attribute %s: '%.*s' %s", col->name, (int)(n < 60 ? n : 60), p, fault);
     return push_number(col, (uint64_t)number, err);
@@ -451,12 +436,12 @@ static gx_status measure(const gx_columns *c, column *col, uint32_t n_docs, gx_e
         st = gx_dictionary_sort(&col->strings, err);
     e->n_values = has_starts(e) ? n : n_docs;
     e->n_strings = keyword ? col->strings.n_used : 0;
-    e->width = col->type == GX_ATTRIBUTE_FLOAT ? 8 : 1;
-    if (keyword)
+    e->width = gx_type_of(col->type)->width;
+    if (keyword) {
         e->width = width_of(e->n_strings ? e->n_strings - 1 : 0);
-    if ((col->type == GX_ATTRIBUTE_INT || col->type == GX_ATTRIBUTE_DATE) && e->n_present) {
-        e->base = least;
-        e->width = width_of((uint64_t)most - (uint64_t)least);
+    } else if (!e->width) {
+        e->base = e->n_present ? least : 0;
+        e->width = e->n_present ? width_of((uint64_t)most - (uint64_t)least) : 1;
     }
     return st;
 }

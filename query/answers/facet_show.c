@@ -8,6 +8,7 @@
 #include "engine/heap.h"
 #include "engine/memory/grow.h"
 #include "engine/status.h"
+#include "index/attributes/types.h"
 
 static gx_status no_memory(gx_error *err)
 {
@@ -52,20 +53,13 @@ static int print_group(const gx_facet_count *c, const gx_group_range *r, char *t
     const gx_facet_grouping by = c->facet.grouping;
     if (by >= GX_FACET_YEARS && by <= GX_FACET_DAYS)
         return print_period(text, size, by, r->first);
-    if (c->type == GX_ATTRIBUTE_BOOL)
-        return snprintf(text, size, "%s", r->first ? "true" : "false");
-    if (c->type == GX_ATTRIBUTE_FLOAT) {
-        gx_print_float(r->low, low);
-        gx_print_float(r->high, high);
-    } else if (c->type == GX_ATTRIBUTE_DATE) {
-        gx_print_date(r->first, low);
-        gx_print_date(r->last, high);
-        if (!strchr(high, 'T')) /* the day would mean its last second */
-            strcat(high, "T00:00:00Z");
-    } else {
-        snprintf(low, sizeof low, "%lld", (long long)r->first);
-        snprintf(high, sizeof high, "%lld", (long long)r->last);
-    }
+    const gx_type *type = gx_type_of(c->type);
+    type->print(gx_value_bits(c->type, &(gx_value){.number = r->first, .real = r->low}), low);
+    if (type->has_no_range)
+        return snprintf(text, size, "%s", low);
+    type->print(gx_value_bits(c->type, &(gx_value){.number = r->last, .real = r->high}), high);
+    if (c->type == GX_ATTRIBUTE_DATE && !strchr(high, 'T')) /* the day would mean its last second */
+        strcat(high, "T00:00:00Z");
     return print_range(text, size, low, high, r->open);
 }
 

@@ -24,7 +24,7 @@ static inline int64_t gx_key_number(uint64_t key)
 
 static inline double gx_key_float(uint64_t key)
 {
-    const uint64_t bits = key & GX_KEY_SIGN ? key ^ GX_KEY_SIGN : ~key;
+    const uint64_t bits = gx_raw_of_sort_key(GX_ATTRIBUTE_FLOAT, key);
     double x;
     memcpy(&x, &bits, sizeof x);
     return x;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/status.h"
+#include "index/attributes/types.h"
 #include "query/filter/filter_tree.h"
 
 typedef struct resolving {
@@ -24,11 +25,9 @@ static bool no_memory(const resolving *r)
 
 /* ---- values ---- */
 
-/* All values that a text stands for, as the index orders them: whole numbers of int, date and bool,
- * doubles of float, ordinals of keywords. */
+/* All values that a text stands for (types.h), of keywords their ordinals. */
 typedef struct span {
     int64_t first, last; /* first > last: none; of keywords, first is where the string would be */
-    double x;
 } span;
 
 /* The ordinal of the first string that is not below the value. */
@@ -69,29 +68,16 @@ static uint32_t prefix_end(const gx_index *ix, const gx_column *c, uint32_t firs
 /* A condition's value as a value of the attribute. */
 static bool read_span(const resolving *r, const gx_column *c, const gx_condition_value *v, span *out)
 {
-    const char *text = r->values + v->at, *fault = NULL;
+    const char *text = r->values + v->at;
     const size_t n = v->len;
-    bool truth = false;
-    *out = (span){0, 0, 0};
-    switch (c->type) {
-    case GX_ATTRIBUTE_INT:
-        fault = gx_parse_int(text, n, &out->first);
-        out->last = out->first;
-        break;
-    case GX_ATTRIBUTE_DATE:
-        fault = gx_parse_date_bound(text, n, &out->first, &out->last);
-        break;
-    case GX_ATTRIBUTE_FLOAT:
-        fault = gx_parse_float(text, n, &out->x);
-        break;
-    case GX_ATTRIBUTE_BOOL:
-        fault = gx_parse_bool(text, n, &truth);
-        out->first = out->last = truth;
-        break;
-    default:
-        out->first = lower_bound(r->ix, c, text, n, &truth);
-        out->last = out->first - !truth;
+    *out = (span){0, 0};
+    if (gx_is_keyword(c->type)) {
+        bool found = false;
+        out->first = lower_bound(r->ix, c, text, n, &found);
+        out->last = out->first - !found;
+        return true;
     }
+    const char *fault = gx_type_of(c->type)->parse(text, n, true, &out->first, &out->last);
     if (fault)
         gx_scan_refuse(r->refused, v->column, "%.*s is of type %s, and '%.*s' %s", (int)c->name_len, c->name,
                        gx_attribute_type_name(c->type), (int)(n < 60 ? n : 60), text, fault);
@@ -106,7 +92,8 @@ typedef struct bounds {
 
 static void set_float_range(gx_filter_node *node, const bounds *b)
 {
-    double low = b->any_low ? -DBL_MAX : b->low.x, high = b->any_high ? DBL_MAX : b->high.x;
+    double low = b->any_low ? -DBL_MAX : gx_value_of_bits(GX_ATTRIBUTE_FLOAT, b->low.first).real,
+           high = b->any_high ? DBL_MAX : gx_value_of_bits(GX_ATTRIBUTE_FLOAT, b->high.first).real;
     if (b->open_low && !b->any_low)
         low = nextafter(low, INFINITY);
     if (b->open_high && !b->any_high)
@@ -152,7 +139,7 @@ static bool read_beginning(const resolving *r, const gx_condition *c, gx_filter_
     }
     const uint32_t first = lower_bound(r->ix, column, text, c->low.len, &equal),
                    end = prefix_end(r->ix, column, first, text, c->low.len);
-    const bounds b = {.low = {first, first, 0}, .high = {(int64_t)end - 1, (int64_t)end - 1, 0}};
+    const bounds b = {.low = {first, first}, .high = {(int64_t)end - 1, (int64_t)end - 1}};
     if (first == end)
         node->none = true;
     else
@@ -165,7 +152,7 @@ static bool read_range(const resolving *r, const gx_condition *c, gx_filter_node
     const gx_column *column = &r->ix->columns[node->column];
     const bool range = c->form != '=';
     bounds b = {.any_low = c->low.any, .any_high = c->high.any, .open_low = c->low.open, .open_high = c->high.open};
-    if (range && column->type == GX_ATTRIBUTE_BOOL) {
+    if (range && gx_type_of(column->type)->has_no_range) {
         gx_scan_refuse(r->refused, c->behind, "%.*s is true or false, and has no ranges", (int)column->name_len,
                        column->name);
         return false;

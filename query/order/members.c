@@ -25,7 +25,7 @@ static bool raw_value(const gx_index *file, const gx_collapse *by, const gx_sort
         return key % 2;
     }
     if (c->type == GX_ATTRIBUTE_FLOAT) {
-        *raw = key & sign ? key ^ sign : ~key;
+        *raw = gx_raw_of_sort_key(c->type, key);
         return true;
     }
     const int64_t number = (int64_t)(key ^ sign);

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "engine/random.h"
-#include "index/attributes/attributes.h"
+#include "index/attributes/types.h"
 #include "index/check/check.h"
 #include "index/write/writer.h"
 #include "tests/support/attribute_index.h"
@@ -652,6 +652,39 @@ static void hostile_sections_are_refused(void **state)
     check_damages(golden_file("attributes.gx"), damage, &(damages){19, 22, 33, "section ATT"});
 }
 
+static void every_type_reads_what_it_prints(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"-12", "9223372036854775807", "3.5", "-1e+300", "2019", "2019-02-28",
+                                        "1999-12-31T23:59:59Z", "true", "false"};
+    gx_attribute_type found;
+    uint32_t n_types = 0, n_read = 0;
+    assert_null(gx_type_of(0));
+    for (unsigned t = 1; gx_type_of(t); ++t, ++n_types) {
+        const gx_type *type = gx_type_of(t);
+        assert_true(gx_attribute_type_find(type->name, &found) && found == t);
+        assert_string_equal(gx_attribute_type_name((gx_attribute_type)t), type->name);
+        assert_true(type->is_string == gx_is_keyword((gx_attribute_type)t) && type->is_string != (type->parse != NULL));
+        for (size_t i = 0; type->parse && i < sizeof texts / sizeof *texts; ++i) {
+            int64_t first, last, again, end;
+            char text[GX_VALUE_TEXT];
+            if (type->parse(texts[i], strlen(texts[i]), false, &first, &last))
+                continue;
+            const gx_value value = gx_value_of_bits((gx_attribute_type)t, first);
+            assert_true(gx_value_bits((gx_attribute_type)t, &value) == first);
+            assert_true(!type->fault || !type->fault(first));
+            type->print(first, text);
+            assert_null(type->parse(text, strlen(text), true, &again, &end));
+            assert_true(again == first);
+            ++n_read;
+        }
+    }
+    assert_int_equal(n_types, 6);
+    assert_in_range(n_read, 13, 36);
+    assert_non_null(gx_type_of(GX_ATTRIBUTE_DATE)->fault(INT64_MAX));
+    assert_non_null(gx_type_of(GX_ATTRIBUTE_BOOL)->fault(2));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -659,6 +692,7 @@ int main(void)
         cmocka_unit_test(numbers_are_finite),
         cmocka_unit_test(dates_are_seconds_and_spans),
         cmocka_unit_test(printed_values_are_read_as_the_same),
+        cmocka_unit_test(every_type_reads_what_it_prints),
         cmocka_unit_test(the_golden_file_stays),
         cmocka_unit_test(values_come_back_whatever_their_range),
         cmocka_unit_test(a_bad_value_is_refused_and_leaves_no_trace),
