@@ -83,14 +83,22 @@ static const char *bool_fault(int64_t value)
 
 static const gx_type types[] = {
     [GX_ATTRIBUTE_INT] = {.name = "int", .parse = parse_int, .print = print_int},
-    [GX_ATTRIBUTE_FLOAT] =
-        {.name = "float", .width = 8, .is_real = true, .parse = parse_float, .print = print_float, .fault = float_fault},
+    [GX_ATTRIBUTE_FLOAT] = {.name = "float",
+                            .width = 8,
+                            .is_real = true,
+                            .parse = parse_float,
+                            .print = print_float,
+                            .fault = float_fault},
     [GX_ATTRIBUTE_DATE] =
         {.name = "date", .is_quoted = true, .parse = parse_date, .print = gx_print_date, .fault = date_fault},
     [GX_ATTRIBUTE_KEYWORD] = {.name = "keyword", .is_string = true, .is_quoted = true},
     [GX_ATTRIBUTE_KEYWORDS] = {.name = "keywords", .is_string = true, .is_set = true, .is_quoted = true},
-    [GX_ATTRIBUTE_BOOL] =
-        {.name = "bool", .width = 1, .has_no_range = true, .parse = parse_bool, .print = print_bool, .fault = bool_fault},
+    [GX_ATTRIBUTE_BOOL] = {.name = "bool",
+                           .width = 1,
+                           .has_no_range = true,
+                           .parse = parse_bool,
+                           .print = print_bool,
+                           .fault = bool_fault},
 };
 enum { N_TYPES = sizeof types / sizeof *types };
 

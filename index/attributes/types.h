@@ -1,7 +1,7 @@
-/* types.h: what differs from one type of attributes to the next, a row a type. Filters, facets, sorts, exports, checks
- * and the writer of columns read it: a new type is a member of gx_attribute_type, a row, and its parse and print.
+/* types.h: what differs from one type of attributes to the next, a row a type. Filters, facets, exports, checks and
+ * the writer of columns read it: a new type is a member of gx_attribute_type, a row, and its parse and print.
  *
- * A value has 64 bits here: a whole number's (int; date: its second; bool: 0 or 1), or a double's where the type is real.
+ * A value has 64 bits: a whole number's (int; date: its second; bool: 0 or 1), or a double's where the type is real.
  * Values of strings are ordinals, which the column's strings stand for: the row has no functions for them. */
 #ifndef GX_INDEX_ATTRIBUTES_TYPES_H
 #define GX_INDEX_ATTRIBUTES_TYPES_H

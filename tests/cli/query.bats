@@ -187,14 +187,14 @@ END
     silent
 }
 
-# One field of the JSON object that comes in.
-field() {
-    python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"
+# What is asked for of the JSON object r that comes in.
+members() {
+    python3 -c "import json, sys; r = json.load(sys.stdin); print($1)"
 }
 
 @test "a query without words, and * alone, find all that filters leave, by docid" {
     "$GPUIDX" query --engine=cpu -f tsv -k 1000 "$TINY" '' | cut -f2 >all
-    [ "$(wc -l <all)" -eq "$("$GPUIDX" info "$TINY" --json | field n_docs)" ]
+    [ "$(wc -l <all)" -eq "$("$GPUIDX" info "$TINY" --json | members 'r["n_docs"]')" ]
     [ "$(head -1 all)" = d01 ]
     "$GPUIDX" query --engine=cpu -f tsv -k 1000 --syntax=boolean "$TINY" ' * ' | cut -f2 | cmp - all
     printf 'q1\t*\n' | "$GPUIDX" query --engine=cpu --syntax=boolean -f tsv -k 1000 "$TINY" | cut -f2 | cmp - all
@@ -208,7 +208,7 @@ field() {
     exits 2
     complains 'column 1: * stands alone, for all documents'
     ask query -q --engine=cpu -f jsonl "$TINY" ''
-    [ "$(python3 -c 'import json, sys; r = json.load(sys.stdin); print(r["hits"][0]["score"], r["matches"])' <<<"$output")" = "0 $(wc -l <all)" ]
+    [ "$(members 'r["hits"][0]["score"], r["matches"]' <<<"$output")" = "0 $(wc -l <all)" ]
 }
 
 @test "--fail-empty makes no result exit code 1" {
@@ -819,13 +819,13 @@ assert answers[-1]["qid"] == "7" and len(answers[-1]["hits"]) == 3, answers[-1]'
     [ "$(order shop --sort=price --offset=8)" = '' ]
     [ "$("$GPUIDX" query -q --engine=cpu -f tsv shop.gx '' --sort=price --offset=3 -k 1)" = $'1\tp6\t4' ]
     ask query -q --engine=cpu -f jsonl shop.gx shop --sort=price --cursor -k 3
-    next=$(field cursor <<<"$output")
+    next=$(members 'r["cursor"]' <<<"$output")
     ask query -q --engine=cpu -f jsonl shop.gx shop --sort=price --after="$next" -k 3
-    [ "$(python3 -c 'import json, sys; print(*((h["rank"], h["id"]) for h in json.load(sys.stdin)["hits"]))' <<<"$output")" = "(4, 'p6') (5, 'p4') (6, 'p2')" ]
+    [ "$(members '*(h["id"] + str(h["rank"]) for h in r["hits"])' <<<"$output")" = 'p64 p45 p26' ]
     ask query --engine=cpu shop.gx shop --sort=price --cursor -k 3
     complains "--after=$next"
     ask query -q --engine=cpu -f jsonl shop.gx shop --cursor -k 3
-    by_score=$(field cursor <<<"$output")
+    by_score=$(members 'r["cursor"]' <<<"$output")
     [ "$(order shop --after="$by_score" -k 2)" = "$(order shop --offset=3 -k 2)" ]
     for query in '--sort=price word1' '--sort=price:desc shop' 'shop' '--sort=price --filter=price:1 shop'; do
         ask query --engine=cpu shop.gx --after="$next" $query

@@ -655,8 +655,8 @@ static void hostile_sections_are_refused(void **state)
 static void every_type_reads_what_it_prints(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"-12", "9223372036854775807", "3.5", "-1e+300", "2019", "2019-02-28",
-                                        "1999-12-31T23:59:59Z", "true", "false"};
+    static const char *const texts[] = {"-12",        "9223372036854775807",  "3.5",  "-1e+300", "2019",
+                                        "2019-02-28", "1999-12-31T23:59:59Z", "true", "false"};
     gx_attribute_type found;
     uint32_t n_types = 0, n_read = 0;
     assert_null(gx_type_of(0));
