@@ -4,12 +4,12 @@
     pages.py GPUIDX DRIVER [--cases=N] [--seed=N] [--engine=cpu|gpu] [--small] [--count]
 
 Random documents with attributes of all types become an index file and a collection of eight segments with deletes. Of
-each, random queries (words, conditions, none), filters, orders of several attributes, groups by an attribute, offsets
-and chains of cursors are answered by DRIVER (support/pages_driver.c), and compared with lists that this program makes
+each, random queries (words, conditions, none), filters, orders of several attributes, groups by an attribute, priors,
+offsets and chains of cursors are answered by DRIVER (support/pages_driver.c), and compared with lists that this program makes
 itself of the documents. Only scores are taken from a search for all documents. The seed is printed."""
 import argparse
-import functools
 import json
+import math
 import os
 import random
 import subprocess
@@ -185,6 +185,27 @@ def compare_levels(levels, a, b):
     return 0
 
 
+def random_prior(r):
+    """(name, weight, form, half) and its text, or nothing."""
+    if r.random() < .7:
+        return None, ''
+    prior = (r.choice(['n', 'years', 'x', 'rising']), float('%.3g' % 10 ** r.uniform(-4, 2)),
+             r.choice(['log', 'sat', 'linear']), float('%.3g' % 10 ** r.uniform(-1, 3)))
+    return prior, '%s:w=%r,form=%s,half=%r' % prior
+
+
+def added(prior, values, exponent):
+    """What a document's value adds, in units of 2 ** -exponent."""
+    name, weight, form, half = prior
+    value = values.get(name)
+    x = 0.0 if value is None else float(max(value) if name in SEVERAL else value)
+    if not x > 0:
+        return 0
+    f = math.log1p(x) if form == 'log' else x if form == 'linear' else \
+        (1 / (1 + half / x) if x > half else x / (x + half))
+    return min(round(math.ldexp(weight * f, exponent)), 2 ** 52)
+
+
 def read_hits(words):
     return [(int(d), float.fromhex(s)) for d, s in (h.split(':') for h in words)]
 
@@ -251,18 +272,28 @@ class World:
     """The documents of an index, by docid, and the driver that answers for it."""
 
     def __init__(self, driver, index, engine, docs):
-        self.docs, self.scores = docs, {}
+        self.docs, self.scores, self.exponents = docs, {}, {}
         self.driver = Driver(driver, index, engine)
 
     def scores_of(self, words):
         """By docid, of a query of these words; a search for all documents gives them."""
         text = ' '.join(words)
         if text not in self.scores:
-            found = self.driver.ask('or', 'text', 0, 0, '', '', '', '', text)
+            found = self.driver.ask('or', 'text', 0, 0, '', '', '', '', '', text)
             have = [i for i, d in enumerate(self.docs) if set(words) & set(d['words'])]
             assert sorted(d for d, _ in found['hits']) == have, text
             self.scores[text] = dict(found['hits'])
+            self.exponents[text] = found['first']
         return self.scores[text]
+
+    def scores_with(self, words, prior):
+        """By docid, of those that have one."""
+        scores = self.scores_of(words) if words else {}
+        if not prior:
+            return scores
+        exponent = self.exponents[' '.join(words)] if words else 30
+        return {i: math.ldexp(int(math.ldexp(scores.get(i, 0.0), exponent)) + added(prior, d['values'], exponent),
+                              -exponent) for i, d in enumerate(self.docs)}
 
     def matches(self, op, kind, words, keep, k):
         """The docids that match, rising; keep: a test of values."""
@@ -278,11 +309,15 @@ class World:
     def ordered(self, matches, levels, scores):
         """[(docid, score, values)] in order."""
         rows = [(i, scores.get(i, 0.0), tuple(level_value(self.docs[i]['values'], n, f) for n, f, _ in levels))
-                for i in matches]
-
-        def compare(a, b):
-            return compare_levels(levels, a[2], b[2]) or (b[1] > a[1]) - (b[1] < a[1]) or a[0] - b[0]
-        return sorted(rows, key=functools.cmp_to_key(compare))
+                for i in matches]  # by docid; the rest by sorting again and again, which keeps the order of equals
+        rows.sort(key=lambda row: row[1], reverse=True)
+        for at in reversed(range(len(levels))):
+            _, falling, first = levels[at]
+            present = sorted((row for row in rows if row[2][at] is not None), key=lambda row: row[2][at],
+                             reverse=falling)
+            missing = [row for row in rows if row[2][at] is None]
+            rows = missing + present if first else present + missing
+        return rows
 
 
 def random_query(r):
@@ -320,7 +355,8 @@ def check_case(w, r, say):
         text, kind, outer = '%s +%s' % (text, condition), 'fill', keep
         op = 'or'
         keep = lambda v: outer(v) and meets(v)
-    scores = w.scores_of(words) if words else {}
+    prior, prior_text = random_prior(r)
+    scores = w.scores_with(words, prior)
     matches = w.matches(op, kind, words, keep, k)
     want = w.ordered(matches, levels, scores)
     name, most, by = random_collapse(r) if r.random() < .4 else (None, 0, '')
@@ -329,7 +365,7 @@ def check_case(w, r, say):
     offset = r.choice([0, 0, 0, 1, k, r.randint(0, len(want) + 2), 10 ** 12])
     n, at, after = 0, 0, ''
     for _ in range(r.choice([1, 3])):
-        fields = (op, asked_kind, k, offset, sort, after, by, filter_text, text)
+        fields = (op, asked_kind, k, offset, sort, after, by, prior_text, filter_text, text)
         got = w.driver.ask(*fields)
         expected = [(d, s) for d, s, _ in want[at + offset:at + offset + k]]
         n += 1
@@ -340,7 +376,7 @@ def check_case(w, r, say):
         if not expected:
             break
         at, after, offset = at + offset + len(expected), r.choice(['=', got['next']]), r.choice([0, 0, 2])
-        other = w.driver.ask(op, asked_kind, k, 0, sort, got['next'], by, filter_text, text + ' w0 zzz') \
+        other = w.driver.ask(op, asked_kind, k, 0, sort, got['next'], by, prior_text, filter_text, text + ' w0 zzz') \
             if asked_kind == 'text' and r.random() < .1 else 'error bad usage: another query'
         if 'error' not in other or 'another query' not in other:
             say('a cursor of another query was taken: %r' % (other,))
@@ -354,19 +390,21 @@ def check_moved(gpuidx, args, folder, collection, w, r, say):
         asked_kind, kind, words, text = random_query(r)
         levels, sort = random_sort(r) if r.random() < .8 else ([], '')
         by = random_collapse(r) if r.random() < .4 else (None, 0, '')
-        want = w.ordered(w.matches('or', kind, words, lambda v: True, 3), levels, w.scores_of(words) if words else {})
+        prior, prior_text = random_prior(r)
+        want = w.ordered(w.matches('or', kind, words, lambda v: True, 3), levels, w.scores_with(words, prior))
         want = [rows[0] for _, rows in collapse(w.docs, want, by[0])] if by[2] else want
-        got = w.driver.ask('or', asked_kind, 3, 0, sort, '', by[2], '', text)
+        got = w.driver.ask('or', asked_kind, 3, 0, sort, '', by[2], prior_text, '', text)
         if got['hits']:
-            cases.append((asked_kind, kind, words, text, levels, sort, by, want[len(got['hits']) - 1], got['next']))
+            cases.append((asked_kind, kind, words, text, levels, sort, by, want[len(got['hits']) - 1], got['next'],
+                          (prior, prior_text)))
     last = [w.docs[c[7][0]] for c in cases]
     gone = [d for d in w.docs if r.random() < .2] + [d for d in last if r.random() < .5]
     docs = delete(gpuidx, collection, folder, w.docs, gone)
     before = {d['id']: i for i, d in enumerate(w.docs)}
     now = World(args.driver, collection, args.engine, docs)
-    for asked_kind, kind, words, text, levels, sort, by, (docid, score, values), cursor in cases:
+    for asked_kind, kind, words, text, levels, sort, by, (docid, score, values), cursor, prior in cases:
         rows = now.ordered(now.matches('or', kind, words, lambda v: True, 4), levels,
-                           now.scores_of(words) if words else {})
+                           now.scores_with(words, prior[0]))
         behind = []
         groups = collapse(docs, rows, by[0]) if by[2] else [(None, [row]) for row in rows]
         for value, group in groups:
@@ -375,10 +413,10 @@ def check_moved(gpuidx, args, folder, collection, w, r, say):
                 (1 if before[docs[d]['id']] > docid else -1)
             if order > 0:
                 behind.append(((d, s), (value, group)))
-        got = now.driver.ask('or', asked_kind, 4, 0, sort, cursor, by[2], '', text)
+        got = now.driver.ask('or', asked_kind, 4, 0, sort, cursor, by[2], prior[1], '', text)
         if isinstance(got, str) or got['hits'] != [b[0] for b in behind[:4]] or got['moved'] != bool(gone) or \
                 (by[2] and not same_groups(got['groups'], by[0], by[1], [b[1] for b in behind[:4]])):
-            say('moved', repr((asked_kind, text, sort, by, docid, score, values)), 'got  %r' % (got,),
+            say('moved', repr((asked_kind, text, sort, by, prior, docid, score, values)), 'got  %r' % (got,),
                 'want %r' % (behind[:4],))
     now.driver.close()
     return len(cases)

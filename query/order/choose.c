@@ -78,7 +78,8 @@ gx_status gx_ordered_score(gx_ordering *o, const gx_ordered_file *f, const uint3
         o->candidates[i] = (gx_candidate){gx_ordered_docid(f, docids[i]), 0};
     const gx_status st = gx_session_add_scores_of(o->s, o->plan, o->candidates, n, o->err);
     for (size_t i = 0; i < n; ++i)
-        o->scores[i] = o->candidates[i].score;
+        o->scores[i] = o->candidates[i].score +
+                       gx_document_prior_units(o->prior, o->s->en->ix, o->candidates[i].docid, o->plan->exponent);
     return st;
 }
 
@@ -104,7 +105,7 @@ static gx_status choose_by_score(gx_ordering *o, const gx_ordered_file *f, uint3
         st = gx_ordered_score(o, f, docids, n);
     }
     for (size_t i = 0; keyed && st == GX_OK && i < n; ++i)
-        keyed[i] = (gx_keyed){o->scored ? UINT32_MAX - o->scores[i] : 0, docids[i]};
+        keyed[i] = (gx_keyed){o->scored ? UINT64_MAX - o->scores[i] : 0, docids[i]};
     if (keyed && st == GX_OK && wanted)
         gx_keyed_select(keyed, n, wanted);
     for (size_t i = 0; st == GX_OK && i < n && i < wanted; ++i)
@@ -124,7 +125,7 @@ static gx_status keep_lower_scores(gx_ordering *o, const gx_ordered_file *f, uin
         st = gx_ordered_score(o, f, docids, *n);
     }
     for (size_t i = 0; i < *n && st == GX_OK; ++i) {
-        const double score = o->scored ? ldexp(o->scores[i], -o->plan->exponent) : 0;
+        const double score = o->scored ? ldexp((double)o->scores[i], -o->plan->exponent) : 0;
         if (score < after->score || (score == after->score && gx_ordered_docid(f, docids[i]) >= after->docid))
             docids[m++] = docids[i];
     }

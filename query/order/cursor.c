@@ -7,6 +7,7 @@
 #include "engine/hash.h"
 #include "engine/status.h"
 #include "index/read/collection.h"
+#include "query/plan/plan.h"
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 static const char magic[3] = {'g', 'p', '1'};
@@ -30,6 +31,13 @@ static void add_bytes(gx_text *t, const char *bytes, size_t len)
 {
     add_u64(t, len);
     gx_text_add(t, bytes, len);
+}
+
+static void add_double(gx_text *t, double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    add_u64(t, bits);
 }
 
 static void add_float(gx_text *t, float x)
@@ -62,6 +70,21 @@ gx_status gx_cursor_hash(uint64_t *out, const gx_query *q, const gx_query_option
     add_u64(&t, opt->preset);
     add_float(&t, isnan(opt->k1) ? k1 : opt->k1);
     add_float(&t, isnan(opt->b) ? b : opt->b);
+    if (opt->sdm.words != 0 || opt->sdm.ordered != 0 || opt->sdm.unordered != 0) {
+        add_float(&t, opt->sdm.words);
+        add_float(&t, opt->sdm.ordered);
+        add_float(&t, opt->sdm.unordered);
+    }
+    if (gx_query_side_is_on(opt)) {
+        add_float(&t, opt->query_k1);
+        add_float(&t, opt->query_b);
+    }
+    if (opt->prior.weight != 0) {
+        add_bytes(&t, opt->prior.name, strnlen(opt->prior.name, sizeof opt->prior.name));
+        add_u64(&t, opt->prior.form);
+        add_double(&t, opt->prior.weight);
+        add_double(&t, opt->prior.form == GX_PRIOR_SAT ? opt->prior.half : 0);
+    }
     for (uint32_t i = 0; i < sort->n; ++i)
         add_u64(&t,
                 sort->levels[i].column * UINT64_C(4) + sort->levels[i].falling * 2u + sort->levels[i].missing_first);
@@ -263,7 +286,7 @@ static gx_status read_bytes(gx_cursor *c, size_t n, const gx_index *ix, const gx
     if (take_u64(&sum) != gx_hash(c->bytes, n - 8))
         return gx_fail(err, GX_EUSAGE, "%s", damaged);
     if (take_u64(&r) != hash)
-        return gx_fail(err, GX_EUSAGE, "the cursor is of another query, filter, scorer or order");
+        return gx_fail(err, GX_EUSAGE, "the cursor is of another query, filter, scorer, prior or order");
     const unsigned char *uuid = take_bytes(&r, 16);
     if (uuid && memcmp(uuid, uuid_of(ix), 16) != 0)
         return gx_fail(err, GX_EUSAGE, "the cursor is of another index than %s, or of one that it has replaced",

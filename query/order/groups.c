@@ -1,13 +1,11 @@
 #include "query/order/groups.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/memory/grow.h"
 #include "engine/status.h"
 #include "index/read/collection.h"
-#include "query/exec/wide_hits.h"
 #include "query/facet/sort_keys.h"
 #include "query/filter/filter_collect.h"
 #include "query/filter/filter_tree.h"
@@ -29,51 +27,27 @@ static gx_status no_memory(gx_error *err, uint64_t n)
 
 typedef struct finding {
     const gx_list_of_results *l;
-    gx_hits hits; /* room for max */
-    size_t max;
-    uint32_t k;
-    int exponent;
+    gx_first_results found;
     uint64_t *words; /* of matches */
     uint64_t n_matches;
 } finding;
 
 static void free_finding(finding *f)
 {
-    free(f->hits.keys);
-    free(f->hits.highs);
+    gx_first_results_free(&f->found);
     free(f->words);
 }
 
-static gx_status run_plan(void *user, const gx_plan *plans, uint32_t first, uint32_t n, gx_error *err)
-{
-    finding *f = user;
-    const gx_list_of_results *l = f->l;
-    (void)first, (void)n;
-    f->exponent = plans->exponent;
-    f->hits.n = 0;
-    return l->sort->n ? gx_session_run_ordered(l->s, plans, l->sort, NULL, f->k, &f->hits, err)
-                      : gx_session_run(l->s, plans, 1, &f->hits, err);
-}
-
-/* The first k documents that the filter selects (NULL: the query's own), to f->hits. */
+/* The first k documents that the filter selects (NULL: the query's own), to f->found. */
 static gx_status run(finding *f, const gx_filter *filter, uint64_t k, gx_error *err)
 {
     const gx_index *ix = f->l->s->en->ix;
     const uint64_t n_docs = gx_index_n_docs(ix), most = n_docs < UINT32_MAX ? n_docs : UINT32_MAX - 1;
     gx_query q = *f->l->query;
     gx_query_options opt = f->l->opt;
-    f->k = opt.k = k < most ? (uint32_t)k : most ? (uint32_t)most : 1;
+    opt.k = k < most ? (uint32_t)k : most ? (uint32_t)most : 1;
     q.filter = filter ? filter : q.filter;
-    if (opt.k > f->max) {
-        free_finding(f);
-        f->words = NULL;
-        f->hits.keys = malloc(opt.k * sizeof *f->hits.keys);
-        f->hits.highs = gx_index_is_wide(ix) ? malloc(opt.k * sizeof *f->hits.highs) : NULL;
-        f->max = opt.k;
-        if (!f->hits.keys || (gx_index_is_wide(ix) && !f->hits.highs))
-            return no_memory(err, opt.k);
-    }
-    return gx_session_plan(f->l->s, &q, 1, &opt, run_plan, f, err);
+    return gx_first_results_find(&f->found, f->l->s, &q, &opt, opt.k, f->l->sort, NULL, err);
 }
 
 /* ---- heads ---- */
@@ -105,12 +79,12 @@ static gx_status add_head(search *s, const gx_head *head, gx_error *err)
 static gx_status take_heads(search *s, uint64_t n, gx_error *err)
 {
     const gx_list_of_results *l = s->f.l;
-    const gx_hits *hits = &s->f.hits;
+    const gx_first_results *found = &s->f.found;
     gx_status st = GX_OK;
     if (s->heads->n)
         memset(s->counts, 0, s->heads->n * sizeof *s->counts);
-    for (uint32_t i = 0; i < hits->n && s->heads->n < n && st == GX_OK; ++i) {
-        gx_head head = {.docid = gx_hits_docid(hits, i), .score = gx_key_score(hits->keys[i])};
+    for (uint32_t i = 0; i < found->n && s->heads->n < n && st == GX_OK; ++i) {
+        gx_head head = {.docid = found->docids[i], .score = found->scores[i]};
         head.value = gx_collapse_value(l->s->en->ix, l->by, head.docid);
         size_t at = gx_value_table_find(&s->table, s->heads->heads, l->by, &head.value);
         if (at == SIZE_MAX) {
@@ -154,12 +128,11 @@ gx_status gx_heads_find(gx_heads *heads, const gx_list_of_results *l, uint64_t n
     for (uint64_t wanted = FIRST_FACTOR * n + FIRST_MORE; st == GX_OK; wanted *= 2) {
         if ((st = run(&s.f, filter, wanted, err)) != GX_OK || (st = take_heads(&s, n, err)) != GX_OK)
             break;
-        heads->all = heads->n < n && s.f.hits.n < wanted;
+        heads->all = heads->n < n && s.f.found.n < wanted;
         if (heads->n >= n || heads->all)
             break;
         st = leave_out(&s, &filter, err);
     }
-    heads->exponent = s.f.exponent;
     gx_filter_close(filter);
     free_finding(&s.f);
     free(s.table.slots);
@@ -168,10 +141,10 @@ gx_status gx_heads_find(gx_heads *heads, const gx_list_of_results *l, uint64_t n
     return st;
 }
 
-bool gx_head_is_behind(const gx_list_of_results *l, const gx_head *head, int exponent, const gx_position *place)
+bool gx_head_is_behind(const gx_list_of_results *l, const gx_head *head, const gx_position *place)
 {
     const gx_index *ix = l->s->en->ix;
-    const double score = ldexp(head->score, -exponent);
+    const double score = head->score;
     uint32_t local = (uint32_t)head->docid;
     const gx_index *file = l->sort->n && ix->parts ? gx_parts_find(ix->parts, head->docid, &local)->ix : ix;
     int order = 0;
@@ -245,8 +218,8 @@ static void add_document(whole_groups *w, uint32_t group, const finding *f, uint
     const size_t at = (size_t)group * w->groups.most + g->n;
     if (g->n == w->groups.most)
         return;
-    w->docids[at] = gx_hits_docid(&f->hits, i);
-    w->scores[at] = ldexp(gx_key_score(f->hits.keys[i]), -f->exponent);
+    w->docids[at] = f->found.docids[i];
+    w->scores[at] = f->found.scores[i];
     ++g->n;
 }
 
@@ -273,8 +246,8 @@ static gx_status find_together(whole_groups *w, finding *f, const gx_head *heads
     for (uint32_t i = 0; i < w->groups.n && good; ++i)
         good = gx_value_table_add(&t, heads, i + 1ull, l->by);
     const gx_status st = good ? run(f, filter, n_documents, err) : no_memory(err, w->groups.n);
-    for (uint32_t i = 0; st == GX_OK && i < f->hits.n; ++i) {
-        const gx_sort_value v = gx_collapse_value(l->s->en->ix, l->by, gx_hits_docid(&f->hits, i));
+    for (uint32_t i = 0; st == GX_OK && i < f->found.n; ++i) {
+        const gx_sort_value v = gx_collapse_value(l->s->en->ix, l->by, f->found.docids[i]);
         const size_t g = gx_value_table_find(&t, heads, l->by, &v);
         if (g == SIZE_MAX)
             continue; /* of a damaged file */
@@ -391,7 +364,7 @@ static gx_status find_each(whole_groups *w, finding *f, const gx_head *heads, gx
         st = gx_collapse_filter(&filter, l->s->en->ix, l->by, &heads[g], 1, NULL, false, l->query->filter, err);
         if (st == GX_OK)
             st = run(f, filter, w->groups.most, err);
-        for (uint32_t i = 0; st == GX_OK && i < f->hits.n; ++i)
+        for (uint32_t i = 0; st == GX_OK && i < f->found.n; ++i)
             add_document(w, g, f, i);
         gx_filter_close(filter);
     }
@@ -399,11 +372,11 @@ static gx_status find_each(whole_groups *w, finding *f, const gx_head *heads, gx
 }
 
 /* The heads are the only documents that are asked for. */
-static void take_the_heads(whole_groups *w, const gx_head *heads, int exponent)
+static void take_the_heads(whole_groups *w, const gx_head *heads)
 {
     for (uint32_t g = 0; g < w->groups.n; ++g) {
         w->docids[g] = heads[g].docid;
-        w->scores[g] = ldexp(heads[g].score, -exponent);
+        w->scores[g] = heads[g].score;
         w->own[g].n = 1;
     }
 }
@@ -413,10 +386,9 @@ static gx_status find_members(whole_groups *w, const gx_list_of_results *l, cons
                               gx_error *err)
 {
     gx_members m = {0};
-    int exponent = 0;
     gx_status st = gx_members_find(&m, l, heads, w->groups.n, MOST_TOGETHER, done, err);
     if (st == GX_OK && *done)
-        st = gx_members_score(&m, l, &exponent, err);
+        st = gx_members_score(&m, l, err);
     for (size_t i = 0; st == GX_OK && *done && i < m.n; ++i) {
         gx_group *g = &w->own[m.members[i].group];
         const size_t at = (size_t)m.members[i].group * w->groups.most + g->n;
@@ -424,7 +396,7 @@ static gx_status find_members(whole_groups *w, const gx_list_of_results *l, cons
         if (g->n == w->groups.most)
             continue;
         w->docids[at] = m.members[i].found.docid;
-        w->scores[at] = ldexp(m.members[i].found.score, -exponent);
+        w->scores[at] = m.members[i].score;
         ++g->n;
     }
     free(m.members);
@@ -432,7 +404,7 @@ static gx_status find_members(whole_groups *w, const gx_list_of_results *l, cons
 }
 
 /* By searches of the groups' documents. */
-static gx_status find_by_filters(whole_groups *w, finding *f, const gx_head *heads, int exponent, gx_error *err)
+static gx_status find_by_filters(whole_groups *w, finding *f, const gx_head *heads, gx_error *err)
 {
     const gx_list_of_results *l = f->l;
     const gx_index *ix = l->s->en->ix;
@@ -453,15 +425,14 @@ static gx_status find_by_filters(whole_groups *w, finding *f, const gx_head *hea
         if (st == GX_OK && w->groups.most > 1)
             st = find_each(w, f, heads, err);
         else if (st == GX_OK)
-            take_the_heads(w, heads, exponent);
+            take_the_heads(w, heads);
     }
     gx_filter_close(values);
     gx_filter_close(both);
     return st;
 }
 
-gx_status gx_groups_find(gx_groups **out, const gx_list_of_results *l, const gx_head *heads, uint32_t n, int exponent,
-                         gx_error *err)
+gx_status gx_groups_find(gx_groups **out, const gx_list_of_results *l, const gx_head *heads, uint32_t n, gx_error *err)
 {
     finding f = {.l = l};
     whole_groups *w = open_groups(l, heads, n);
@@ -471,7 +442,7 @@ gx_status gx_groups_find(gx_groups **out, const gx_list_of_results *l, const gx_
     if (st == GX_OK && !done)
         st = find_members(w, l, heads, &done, err);
     if (st == GX_OK && !done)
-        st = find_by_filters(w, &f, heads, exponent, err);
+        st = find_by_filters(w, &f, heads, err);
     if (st == GX_OK)
         *out = &w->groups;
     else

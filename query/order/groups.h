@@ -12,7 +12,7 @@
 #ifndef GX_QUERY_ORDER_GROUPS_H
 #define GX_QUERY_ORDER_GROUPS_H
 
-#include "query/order/ordered.h"
+#include "query/order/first_results.h"
 
 /* What groups are asked for. */
 typedef struct gx_collapse {
@@ -37,25 +37,23 @@ typedef struct gx_list_of_results {
 /* The best document of a group. */
 typedef struct gx_head {
     uint64_t docid;
-    uint32_t score;
+    double score;
     gx_sort_value value;
 } gx_head;
 
 typedef struct gx_heads {
     gx_head *heads; /* [n] */
     size_t n, max;
-    int exponent; /* of their scores */
-    bool all;     /* there are no more */
+    bool all; /* there are no more */
 } gx_heads;
 
 /* The first n heads of the list, which may be more than there are. Statuses of gx_search. Free heads->heads. */
 gx_status gx_heads_find(gx_heads *heads, const gx_list_of_results *l, uint64_t n, gx_error *err);
 
 /* Whether a head comes behind the place. */
-bool gx_head_is_behind(const gx_list_of_results *l, const gx_head *head, int exponent, const gx_position *place);
+bool gx_head_is_behind(const gx_list_of_results *l, const gx_head *head, const gx_position *place);
 
-/* The groups of n heads, whose scores have that exponent. Statuses of gx_search. */
-gx_status gx_groups_find(gx_groups **out, const gx_list_of_results *l, const gx_head *heads, uint32_t n, int exponent,
-                         gx_error *err);
+/* The groups of n heads. Statuses of gx_search. */
+gx_status gx_groups_find(gx_groups **out, const gx_list_of_results *l, const gx_head *heads, uint32_t n, gx_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 #include "query/order/members.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +49,7 @@ static bool add(gx_members *m, const gx_part *part, const gx_filter *filter, con
         if ((filter && !keep[i]) || (part && !gx_deletes_is_live(part->deletes, docids[i])))
             continue;
         const uint64_t docid = part ? part->base + gx_deletes_rank(part->deletes, docids[i]) : docids[i];
-        m->members[m->n++] = (gx_member){{docid, 0}, group};
+        m->members[m->n++] = (gx_member){{docid, 0}, group, 0};
     }
     free(keep);
     return true;
@@ -114,7 +115,7 @@ static int by_group(const void *a, const void *b)
     const gx_member *x = a, *y = b;
     if (x->group != y->group)
         return x->group < y->group ? -1 : 1;
-    return x->found.score != y->found.score ? (x->found.score < y->found.score ? 1 : -1) : by_docid(a, b);
+    return x->score != y->score ? (x->score < y->score ? 1 : -1) : by_docid(a, b);
 }
 
 typedef struct scoring {
@@ -132,7 +133,7 @@ static gx_status score_by_plan(void *user, const gx_plan *plans, uint32_t first,
     return gx_session_add_scores_of(s->l->s, plans, s->candidates, s->members->n, err);
 }
 
-gx_status gx_members_score(gx_members *members, const gx_list_of_results *l, int *exponent, gx_error *err)
+gx_status gx_members_score(gx_members *members, const gx_list_of_results *l, gx_error *err)
 {
     scoring s = {.members = members, .l = l, .candidates = malloc((members->n + 1) * sizeof *s.candidates)};
     size_t n = 0;
@@ -141,15 +142,21 @@ gx_status gx_members_score(gx_members *members, const gx_list_of_results *l, int
     qsort(members->members, members->n, sizeof *members->members, by_docid);
     for (size_t i = 0; i < members->n; ++i)
         s.candidates[i] = members->members[i].found;
-    const gx_status st = gx_session_plan(l->s, l->query, 1, &l->opt, score_by_plan, &s, err);
+    gx_document_prior prior = {l->opt.prior.weight != 0 ? &l->opt.prior : NULL, 0};
+    gx_status st = prior.prior ? gx_prior_find(&prior.column, prior.prior, l->s->en->ix, err) : GX_OK;
+    if (st == GX_OK)
+        st = gx_session_plan(l->s, l->query, 1, &l->opt, score_by_plan, &s, err);
     for (size_t i = 0; st == GX_OK && i < members->n; ++i) {
         if (!s.candidates[i].score)
             continue;
         members->members[n] = members->members[i];
-        members->members[n++].found = s.candidates[i];
+        members->members[n].found = s.candidates[i];
+        members->members[n++].score =
+            ldexp((double)(s.candidates[i].score +
+                           gx_document_prior_units(&prior, l->s->en->ix, s.candidates[i].docid, s.exponent)),
+                  -s.exponent);
     }
     members->n = n;
-    *exponent = s.exponent;
     free(s.candidates);
     if (n)
         qsort(members->members, n, sizeof *members->members, by_group);

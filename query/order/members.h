@@ -9,6 +9,7 @@
 typedef struct gx_member {
     gx_candidate found; /* first: docid of the index or collection, and score */
     uint32_t group;
+    double score; /* with the prior */
 } gx_member;
 
 typedef struct gx_members {
@@ -23,6 +24,6 @@ gx_status gx_members_find(gx_members *members, const gx_list_of_results *l, cons
                           uint64_t most, bool *done, gx_error *err);
 
 /* Leave those that match, by group, of each group the best first. Statuses of gx_search. */
-gx_status gx_members_score(gx_members *members, const gx_list_of_results *l, int *exponent, gx_error *err);
+gx_status gx_members_score(gx_members *members, const gx_list_of_results *l, gx_error *err);
 
 #endif

@@ -162,7 +162,9 @@ static gx_status score_hits(gx_ordering *o, size_t n)
             else
                 high = middle;
         }
-        o->hits[i].score = o->candidates[low].score;
+        o->hits[i].own = o->candidates[low].score;
+        o->hits[i].score =
+            o->hits[i].own + gx_document_prior_units(o->prior, o->s->en->ix, o->hits[i].docid, o->plan->exponent);
     }
     return st;
 }
@@ -190,7 +192,7 @@ static gx_status put_hits(gx_ordering *o, gx_hits *hits)
         qsort_r(o->hits, n, sizeof *o->hits, by_all, (void *)sort);
     hits->n = (uint32_t)(n < o->k ? n : o->k);
     for (uint32_t i = 0; i < hits->n; ++i)
-        gx_hits_set(hits, i, o->hits[i].score, o->hits[i].docid);
+        gx_hits_set(hits, i, o->hits[i].own, o->hits[i].docid);
     return GX_OK;
 }
 
@@ -229,8 +231,9 @@ static gx_status plan_of_scores(gx_plan *out, const gx_plan *plan, gx_part_plans
     return st;
 }
 
-gx_status gx_session_run_ordered(gx_session *s, const gx_plan *plan, const gx_sort *sort, const gx_position *after,
-                                 uint32_t k, gx_hits *hits, gx_error *err)
+gx_status gx_session_run_ordered(gx_session *s, const gx_plan *plan, const gx_sort *sort,
+                                 const gx_document_prior *prior, const gx_position *after, uint32_t k, gx_hits *hits,
+                                 gx_error *err)
 {
     gx_plan scores;
     gx_part_plans *own;
@@ -241,9 +244,11 @@ gx_status gx_session_run_ordered(gx_session *s, const gx_plan *plan, const gx_so
     gx_ordering o = {.s = s,
                      .plan = &scores,
                      .sort = sort,
+                     .prior = prior,
                      .after = after,
                      .k = k,
-                     .scored = plan->n_terms || plan->n_phrases || (plan->parts && plan->parts->query.n_terms),
+                     .scored = prior->prior || plan->n_terms || plan->n_phrases ||
+                               (plan->parts && plan->parts->query.n_terms),
                      .err = err};
     if (k && s->en->ix->n_docs)
         st = choose(&o, hits);

@@ -13,6 +13,7 @@
 #include "index/parts.h"
 #include "query/engine/session_state.h"
 #include "query/order/sort.h"
+#include "query/plan/prior.h"
 
 /* A place in the order: documents that come behind it are looked for. */
 typedef struct gx_position {
@@ -21,17 +22,20 @@ typedef struct gx_position {
     uint64_t docid; /* the first document that is behind it of those with these values and this score */
 } gx_position;
 
-/* The first k documents of the plan, behind `after` (NULL: all), in hits, which has room for k. sort->n >= 1. Statuses
- * of gx_search. */
-gx_status gx_session_run_ordered(gx_session *s, const gx_plan *plan, const gx_sort *sort, const gx_position *after,
-                                 uint32_t k, gx_hits *hits, gx_error *err);
+/* The first k documents of the plan, behind `after` (NULL: all), in hits, which has room for k, with their scores
+ * by the query alone; the prior counts in the order. sort->n >= 1. Statuses of gx_search. */
+gx_status gx_session_run_ordered(gx_session *s, const gx_plan *plan, const gx_sort *sort,
+                                 const gx_document_prior *prior, const gx_position *after, uint32_t k, gx_hits *hits,
+                                 gx_error *err);
 
 /* ---- between the files ---- */
 
 /* A document that may be among the first k. */
 typedef struct gx_ordered_hit {
     uint64_t docid; /* of the collection */
-    uint32_t file, local, score;
+    uint32_t file, local;
+    uint32_t own; /* its score without the prior */
+    uint64_t score;
     gx_sort_value values[GX_MAX_SORT_KEYS]; /* set when the files are merged */
 } gx_ordered_hit;
 
@@ -44,6 +48,7 @@ typedef struct gx_ordering {
     gx_session *s;
     const gx_plan *plan;
     const gx_sort *sort;
+    const gx_document_prior *prior;
     const gx_position *after;
     uint32_t k;
     bool scored;             /* documents may have different scores */
@@ -52,7 +57,8 @@ typedef struct gx_ordering {
     uint64_t n_matches;      /* of words */
     gx_ordered_hit *hits;    /* [n] */
     size_t n, max;
-    uint32_t *docids, *scores; /* [max_docids], [max_scores] scratch */
+    uint32_t *docids; /* [max_docids] scratch */
+    uint64_t *scores; /* [max_scores] scratch */
     size_t max_docids, max_scores;
     gx_candidate *candidates; /* [max_candidates] scratch */
     size_t max_candidates;
@@ -97,7 +103,7 @@ gx_status gx_ordered_scan(gx_ordering *o, const gx_ordered_file *f, const uint64
 /* Reorder keyed[n] so that the first k, k >= 1, are those that come first by key, then by docid, in any order. */
 void gx_keyed_select(gx_keyed *keyed, size_t n, size_t k);
 
-/* Scores of docids[n] of a file, which rise, to o->scores. */
+/* Scores, with the prior, of docids[n] of a file, which rise, to o->scores. */
 gx_status gx_ordered_score(gx_ordering *o, const gx_ordered_file *f, const uint32_t *docids, size_t n);
 
 static inline uint64_t gx_ordered_docid(const gx_ordered_file *f, uint32_t local)

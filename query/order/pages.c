@@ -1,5 +1,4 @@
 /* pages.c: gx_search_page: a page of the list of all results, in an order. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,34 +36,12 @@ typedef struct paging {
     gx_results out;
     gx_page_end *end; /* the caller's [n], or NULL */
     const gx_query *queries;
-    uint64_t hash;    /* of the query that has the cursor */
-    gx_cursor cursor; /* bytes NULL: none is given */
-    gx_hits hits;     /* of one query, room for max_hits */
-    size_t max_hits;
-    uint32_t skipped;  /* of these hits, those that come before the page */
-    int exponent;      /* of their scores */
-    gx_groups *groups; /* of the page, or NULL */
+    uint64_t hash;          /* of the query that has the cursor */
+    gx_cursor cursor;       /* bytes NULL: none is given */
+    gx_first_results found; /* of one query */
+    uint32_t skipped;       /* of these, those that come before the page */
+    gx_groups *groups;      /* of the page, or NULL */
 } paging;
-
-static gx_status no_memory(gx_error *err, uint64_t n)
-{
-    return gx_fail(err, GX_ENOMEM, "no memory for %llu results", (unsigned long long)n);
-}
-
-static gx_status reserve_hits(paging *p, uint64_t n, gx_error *err)
-{
-    if (n <= p->max_hits)
-        return GX_OK;
-    free(p->hits.keys);
-    free(p->hits.highs);
-    p->max_hits = 0;
-    p->hits.keys = malloc(n * sizeof *p->hits.keys);
-    p->hits.highs = gx_index_is_wide(p->ix) ? malloc(n * sizeof *p->hits.highs) : NULL;
-    if (!p->hits.keys || (gx_index_is_wide(p->ix) && !p->hits.highs))
-        return no_memory(err, n);
-    p->max_hits = n;
-    return GX_OK;
-}
 
 /* So many results are found, of which the last ones are the page: 1 to the number of documents. */
 static uint32_t n_wanted(const paging *p, uint64_t before)
@@ -83,15 +60,6 @@ static gx_query query_at(const paging *p, size_t i)
 }
 
 /* ---- by score ---- */
-
-/* Use of a plan for its results, which go to p->hits. */
-static gx_status run_plan(void *user, const gx_plan *plans, uint32_t first, uint32_t n, gx_error *err)
-{
-    paging *p = user;
-    (void)first, (void)n;
-    p->exponent = plans->exponent;
-    return gx_session_run(p->s, plans, 1, &p->hits, err);
-}
 
 /* Use of a plan for the number of its matches. */
 static gx_status count_plan(void *user, const gx_plan *plans, uint32_t first, uint32_t n, gx_error *err)
@@ -120,9 +88,9 @@ static uint32_t n_before_cursor(const paging *p)
 {
     const gx_position *place = &p->cursor.place;
     uint32_t n = 0;
-    for (; n < p->hits.n; ++n) {
-        const double score = ldexp(gx_key_score(p->hits.keys[n]), -p->exponent);
-        if (score < place->score || (score == place->score && gx_hits_docid(&p->hits, n) >= place->docid))
+    for (; n < p->found.n; ++n) {
+        const double score = p->found.scores[n];
+        if (score < place->score || (score == place->score && p->found.docids[n] >= place->docid))
             break;
     }
     return n;
@@ -137,13 +105,11 @@ static gx_status find_by_score(paging *p, uint32_t i, gx_error *err)
     gx_status st = before ? settle_op(p, &q, &opt, err) : GX_OK;
     for (uint32_t last = 0; st == GX_OK;) {
         opt.k = n_wanted(p, before);
-        if ((st = reserve_hits(p, opt.k, err)) == GX_OK)
-            st = gx_session_plan(p->s, &q, 1, &opt, run_plan, p, err);
-        if (st != GX_OK)
+        if ((st = gx_first_results_find(&p->found, p->s, &q, &opt, opt.k, &p->sort, NULL, err)) != GX_OK)
             break;
         const uint64_t passed = p->cursor.bytes ? n_before_cursor(p) : 0, skipped = passed + p->page.offset;
-        p->skipped = skipped < p->hits.n ? (uint32_t)skipped : p->hits.n;
-        if (p->hits.n < opt.k || p->hits.n - p->skipped >= p->opt.k || opt.k == last)
+        p->skipped = skipped < p->found.n ? (uint32_t)skipped : p->found.n;
+        if (p->found.n < opt.k || p->found.n - p->skipped >= p->opt.k || opt.k == last)
             break;
         last = opt.k; /* the commit is another one, in which more results come before */
         before = 2 * before < skipped ? skipped : 2 * before;
@@ -153,16 +119,13 @@ static gx_status find_by_score(paging *p, uint32_t i, gx_error *err)
 
 /* ---- by attributes ---- */
 
-static gx_status order_plan(void *user, const gx_plan *plans, uint32_t first, uint32_t n, gx_error *err)
+static gx_status find_by_attributes(paging *p, uint32_t i, gx_error *err)
 {
-    paging *p = user;
+    const gx_query q = query_at(p, i);
     const uint32_t k = n_wanted(p, p->page.offset);
-    (void)first, (void)n;
-    gx_status st = reserve_hits(p, k, err);
-    if (st == GX_OK)
-        st = gx_session_run_ordered(p->s, plans, &p->sort, p->cursor.bytes ? &p->cursor.place : NULL, k, &p->hits, err);
-    p->exponent = plans->exponent;
-    p->skipped = st == GX_OK && p->page.offset < p->hits.n ? (uint32_t)p->page.offset : p->hits.n;
+    const gx_status st = gx_first_results_find(&p->found, p->s, &q, &p->opt, k, &p->sort,
+                                               p->cursor.bytes ? &p->cursor.place : NULL, err);
+    p->skipped = st == GX_OK && p->page.offset < p->found.n ? (uint32_t)p->page.offset : p->found.n;
     return st;
 }
 
@@ -172,7 +135,7 @@ static gx_status order_plan(void *user, const gx_plan *plans, uint32_t first, ui
 static uint64_t n_heads_before(const paging *p, const gx_list_of_results *l, const gx_heads *h)
 {
     uint64_t n = 0;
-    while (p->cursor.bytes && n < h->n && !gx_head_is_behind(l, &h->heads[n], h->exponent, &p->cursor.place))
+    while (p->cursor.bytes && n < h->n && !gx_head_is_behind(l, &h->heads[n], &p->cursor.place))
         ++n;
     return n;
 }
@@ -207,13 +170,14 @@ static gx_status find_groups(paging *p, uint32_t i, bool members, gx_error *err)
     if (st == GX_OK)
         st = find_heads(p, &l, &h, &first, &n, err);
     if (st == GX_OK)
-        st = reserve_hits(p, n + 1ull, err);
-    for (uint32_t j = 0; st == GX_OK && j < n; ++j)
-        gx_hits_set(&p->hits, j, h.heads[first + j].score, h.heads[first + j].docid);
-    p->hits.n = st == GX_OK ? n : 0;
-    p->exponent = h.exponent;
+        st = gx_first_results_reserve(&p->found, p->s, n + 1ull, err);
+    for (uint32_t j = 0; st == GX_OK && j < n; ++j) {
+        p->found.docids[j] = h.heads[first + j].docid;
+        p->found.scores[j] = h.heads[first + j].score;
+    }
+    p->found.n = st == GX_OK ? n : 0;
     if (st == GX_OK && members)
-        st = gx_groups_find(&p->groups, &l, h.heads ? h.heads + first : NULL, n, h.exponent, err);
+        st = gx_groups_find(&p->groups, &l, h.heads ? h.heads + first : NULL, n, err);
     free(h.heads);
     return st;
 }
@@ -224,8 +188,8 @@ static void write_hits(const paging *p, size_t at, uint32_t n)
 {
     const gx_results *out = &p->out;
     for (uint32_t j = 0; j < n; ++j) {
-        const uint64_t key = p->hits.keys[p->skipped + j], docid = gx_hits_docid(&p->hits, p->skipped + j);
-        const double score = ldexp(gx_key_score(key), -p->exponent);
+        const uint64_t docid = p->found.docids[p->skipped + j];
+        const double score = p->found.scores[p->skipped + j];
         if (out->docids)
             out->docids[at + j] = (uint32_t)docid;
         if (out->docids64)
@@ -248,10 +212,9 @@ static gx_status write_end(const paging *p, uint32_t i, uint32_t n, gx_page_end 
         return GX_OK;
     const uint32_t last = p->skipped + n - 1;
     const gx_status st = gx_cursor_hash(&hash, &q, &p->opt, &p->sort, &p->page, err);
-    return st != GX_OK
-               ? st
-               : gx_cursor_write(&out->next, &out->next_len, p->ix, &p->sort, hash, gx_hits_docid(&p->hits, last),
-                                 ldexp(gx_key_score(p->hits.keys[last]), -p->exponent), out->first + n, err);
+    return st != GX_OK ? st
+                       : gx_cursor_write(&out->next, &out->next_len, p->ix, &p->sort, hash, p->found.docids[last],
+                                         p->found.scores[last], out->first + n, err);
 }
 
 static gx_page_end *end_at(const paging *p, size_t i)
@@ -267,11 +230,10 @@ static bool wants_groups(const paging *p, uint32_t i)
 
 static gx_status find_page(paging *p, uint32_t i, gx_error *err)
 {
-    const gx_query q = query_at(p, i);
-    p->hits.n = p->skipped = 0;
+    p->found.n = p->skipped = 0;
     if (p->by.any)
         return find_groups(p, i, wants_groups(p, i), err);
-    return p->sort.n ? gx_session_plan(p->s, &q, 1, &p->opt, order_plan, p, err) : find_by_score(p, i, err);
+    return p->sort.n ? find_by_attributes(p, i, err) : find_by_score(p, i, err);
 }
 
 static gx_status answer(paging *p, uint32_t i, gx_error *err)
@@ -282,7 +244,7 @@ static gx_status answer(paging *p, uint32_t i, gx_error *err)
     gx_status st = find_page(p, i, err);
     if (st != GX_OK)
         return st;
-    const uint32_t left = p->hits.n - p->skipped, n = left < p->opt.k ? left : p->opt.k;
+    const uint32_t left = p->found.n - p->skipped, n = left < p->opt.k ? left : p->opt.k;
     write_hits(p, (size_t)i * p->opt.k, n);
     p->out.n_hits[i] = n;
     if (p->opt.count && p->out.n_matches) {
@@ -323,8 +285,12 @@ static gx_status check_places(const paging *p, uint32_t n, gx_error *err)
 static gx_status check(paging *p, uint32_t n, gx_error *err)
 {
     const bool paged = p->page.sort_len || p->page.offset || p->page.after_len || p->page.collapse_len;
+    gx_query_options opt = p->opt;
     gx_status st = check_places(p, n, err);
-    if (st != GX_OK || (st = gx_query_options_check(&p->opt, p->ix, err)) != GX_OK)
+    opt.prior.weight = 0;
+    if (st != GX_OK || (st = gx_query_options_check(&opt, p->ix, err)) != GX_OK)
+        return st;
+    if (p->opt.prior.weight != 0 && (st = gx_prior_check(&p->opt.prior, p->ix, err)) != GX_OK)
         return st;
     if (paged && !gx_query_options_are_exact(&p->opt))
         return gx_fail(err, GX_EUSAGE,
@@ -387,7 +353,6 @@ gx_status gx_search_page(gx_session *s, const gx_query *queries, uint32_t n, con
         empty_end(&p, i);
     gx_groups_free(p.groups);
     gx_cursor_free(&p.cursor);
-    free(p.hits.keys);
-    free(p.hits.highs);
+    gx_first_results_free(&p.found);
     return st;
 }

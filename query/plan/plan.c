@@ -392,8 +392,7 @@ gx_status gx_query_options_check(const gx_query_options *opt, const gx_index *ix
             "query-side weights are of a query's own words; leave out the synonyms, or query_k1 and query_b");
     if (opt->prior.weight != 0) /* gx_search has taken it */
         return gx_fail(err, GX_EUSAGE,
-                       "a prior is for searches by score on one engine: not for pages, orders by attributes, services "
-                       "and replay");
+                       "a prior is for searches of one engine: not for services and what is verified");
     gx_status st = gx_approximate_check(opt, err);
     if (st == GX_OK)
         st = gx_sdm_check(opt, ix, err);

@@ -132,6 +132,12 @@ bool gx_prior_value(const gx_index *ix, uint32_t column, uint64_t docid, double 
     return true;
 }
 
+uint64_t gx_document_prior_units(const gx_document_prior *p, const gx_index *ix, uint64_t docid, int exponent)
+{
+    double x;
+    return p->prior && gx_prior_value(ix, p->column, docid, &x) ? gx_prior_units(p->prior, x, exponent) : 0;
+}
+
 /* At least 0, of which the bits are kept, one more of them. */
 static double greatest_of(const gx_column *c)
 {

@@ -16,6 +16,15 @@ bool gx_prior_value(const gx_index *ix, uint32_t column, uint64_t docid, double 
 /* The greatest value of all documents, deleted ones among them, and of 0. Takes a pass over the column once. */
 double gx_prior_greatest(const gx_index *ix, uint32_t column);
 
+/* A prior whose attribute has been found; prior NULL: there is none. */
+typedef struct gx_document_prior {
+    const gx_prior *prior;
+    uint32_t column;
+} gx_document_prior;
+
+/* What the document's value adds: 0 where it has none. */
+uint64_t gx_document_prior_units(const gx_document_prior *p, const gx_index *ix, uint64_t docid, int exponent);
+
 /* gx_prior_check, with the attribute's number. */
 gx_status gx_prior_find(uint32_t *column, const gx_prior *prior, const gx_index *ix, gx_error *err);
 

@@ -142,6 +142,7 @@ static bool count_facets(gx_replay_worker *w)
 
 bool gx_replay_search(gx_replay_worker *w, gx_session *session, gx_hits *hits, uint64_t *keys, uint32_t *highs)
 {
+    const gx_document_prior none = {0};
     gx_error err = {0};
     for (uint32_t i = 0; i < w->n; ++i) {
         const size_t at = (size_t)i * w->r->max_k;
@@ -152,7 +153,7 @@ bool gx_replay_search(gx_replay_worker *w, gx_session *session, gx_hits *hits, u
         return search_by_prior(w, session, hits);
     gx_status st = sort->n ? GX_OK : gx_session_run(session, w->plans, w->n, hits, &err);
     for (uint32_t i = 0; i < w->n && sort->n && st == GX_OK; ++i)
-        st = gx_session_run_ordered(session, &w->plans[i], sort, NULL, w->plans[i].k, &hits[i], &err);
+        st = gx_session_run_ordered(session, &w->plans[i], sort, &none, NULL, w->plans[i].k, &hits[i], &err);
     if (st != GX_OK)
         return gx_replay_fail(w->r, st, &err);
     gx_replay_say(w->r, err.text);

@@ -156,6 +156,6 @@ print(a["cursor"])' <<<"$output" >cursor
     ask query -q --engine=cpu shops.gx red --collapse=shop --approximate=0.3
     exits 2
     complains 'no groups'
-    ask query -q --engine=cpu shops.gx red --collapse=shop --prior=price
+    ask query -q --engine=cpu shops.gx red --collapse=shop --prior=price --approximate=0.3
     exits 2
 }

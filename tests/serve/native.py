@@ -116,13 +116,17 @@ class Native(unittest.TestCase):
         self.assertEqual(query(self.path, 'terms', '-k', '2', '--after=' + first['cursor'])['hits'],
                          self.search({'query': 'terms', 'k': 2, 'after': first['cursor'], 'snippets': True})['hits'])
         self.assertNotIn('cursor', self.search({'query': 'terms', 'k': 2}))
+        best = [h['id'] for h in self.search({'query': 'terms', 'prior': 'year:w=1', 'k': 4})['hits']]
+        page = self.search({'query': 'terms', 'prior': 'year:w=1', 'k': 2, 'cursor': True})
+        page = self.search({'query': 'terms', 'prior': 'year:w=1', 'k': 2, 'after': page['cursor']})
+        self.assertEqual([h['id'] for h in page['hits']], best[2:])
         for body, place in [({'query': 'index', 'after': first['cursor']}, 'query'),
                             ({'query': 'terms', 'after': first['cursor'], 'op': 'and'}, 'query'),
                             ({'query': 'terms', 'after': first['cursor'], 'filter': 'kind:odd'}, 'query'),
                             ({'query': 'terms', 'after': first['cursor'][:-3]}, 'query'),
                             ({'query': 'terms', 'after': 'x'}, 'query'), ({'query': 'terms', 'after': ''}, 'after'),
                             ({'query': 'terms', 'after': 3}, 'after'),
-                            ({'query': 'terms', 'prior': 'year:w=1', 'cursor': True}, 'query'),
+                            ({'query': 'terms', 'prior': 'year:w=1', 'after': first['cursor']}, 'query'),
                             ({'query': 'x', 'prior': 'kind:w=1'}, 'prior'), ({'query': 'x', 'prior': 'nope'}, 'prior'),
                             ({'query': 'x', 'attributes': ['year', 'yeer']}, 'attributes[1]'),
                             ({'query': 'x', 'attributes': ['year', 'year']}, 'attributes[1]'),

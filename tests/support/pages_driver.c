@@ -2,13 +2,13 @@
  *
  *   pages_driver INDEX [cpu|gpu]
  *
- *   request  op \t kind \t k \t offset \t sort \t after \t collapse \t filter \t text
+ *   request  op \t kind \t k \t offset \t sort \t after \t collapse \t prior \t filter \t text
  *            after "=": the last cursor given
  *   answer   n_matches first moved cursor|- docid:score ...                    scores as hexadecimal floats
  *            with groups, of each " / n_matches value docid:score ...", the value in hexadecimal digits, "-": missing
  *            error STATUS message
  *
- * With k 0 it is gx_search for all documents. */
+ * With k 0 it is gx_search for all documents; `first` is the exponent of the scores' scale then. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,12 +35,24 @@ static void print_group(const gx_groups *groups, const gx_group *g)
     free(value.bytes);
 }
 
+static gx_status find_exponent(const gx_index *ix, const gx_query *q, const gx_query_options *opt, uint64_t *out,
+                               gx_error *err)
+{
+    gx_explanation e = {0};
+    const gx_status st = gx_explain(&e, ix, q, opt, 0, err);
+    if (st == GX_OK) {
+        *out = (uint64_t)e.exponent;
+        gx_explanation_free(&e);
+    }
+    return st;
+}
+
 static void answer(gx_index *ix, gx_session *s, char **f)
 {
     static const char *const ops[] = {"or", "and", "and-or"}, *const kinds[] = {"text", "boolean", "all"};
     const gx_query_kind kind_of[] = {GX_QUERY_TEXT, GX_QUERY_BOOLEAN, GX_QUERY_ALL};
     gx_query_options opt = GX_QUERY_OPTIONS;
-    gx_query q = GX_TEXT_QUERY(f[8], strlen(f[8]));
+    gx_query q = GX_TEXT_QUERY(f[9], strlen(f[9]));
     gx_filter *filter = NULL;
     gx_error err = {0};
     gx_page page;
@@ -66,10 +78,14 @@ static void answer(gx_index *ix, gx_session *s, char **f)
     page.collapse_len = strlen(f[6]);
     const gx_results r = {
         .size = sizeof r, .docids64 = docids, .n_hits = &n, .n_matches = &n_matches, .exact_scores = scores};
-    gx_status st = *f[7] ? gx_filter_open(&filter, ix, f[7], strlen(f[7]), NULL, &err) : GX_OK;
+    gx_status st = *f[7] ? gx_prior_read(&opt.prior, f[7], &err) : GX_OK;
+    if (st == GX_OK && *f[8])
+        st = gx_filter_open(&filter, ix, f[8], strlen(f[8]), NULL, &err);
     q.filter = filter;
     if (st == GX_OK)
         st = k ? gx_search_page(s, &q, 1, &opt, &page, &r, &end, &err) : gx_search(s, &q, 1, &opt, &r, &err);
+    if (st == GX_OK && !k && gx_index_n_docs(ix))
+        st = find_exponent(ix, &q, &opt, &end.first, &err);
     if (st == GX_OK) {
         printf("%llu %llu %d %s", (unsigned long long)n_matches, (unsigned long long)end.first, end.moved,
                end.next ? end.next : "-");
@@ -99,7 +115,7 @@ int main(int argc, char **argv)
     gx_session *s = NULL;
     gx_error err = {0};
     gx_engine_options o = GX_ENGINE_OPTIONS;
-    char *line = NULL, *fields[9];
+    char *line = NULL, *fields[10];
     size_t max = 0;
     o.kind = argc > 2 && strcmp(argv[2], "gpu") == 0 ? GX_ENGINE_GPU : GX_ENGINE_CPU;
     if (argc < 2 || gx_index_open(&ix, argv[1], NULL, &err) || gx_engine_open(&en, ix, &o, &err) ||
@@ -110,7 +126,7 @@ int main(int argc, char **argv)
     while (getline(&line, &max, stdin) > 0) {
         char *at = line;
         line[strcspn(line, "\n")] = 0;
-        for (int i = 0; i < 9; ++i)
+        for (int i = 0; i < 10; ++i)
             fields[i] = at ? strsep(&at, "\t") : line + strlen(line);
         answer(ix, s, fields);
     }

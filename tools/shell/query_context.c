@@ -591,11 +591,11 @@ static gx_status search_by_service(ask *k, const gx_query *query, const gx_query
     return st;
 }
 
-/* Whether more is asked than the best results. What the shell keeps for .next there is not beside a prior. */
+/* Whether more is asked than the best results. */
 static bool is_paged(const ask *k)
 {
     return k->page.sort || k->page.collapse || k->page.offset || k->page.after || k->page.shown ||
-           (k->page.kept && k->options.prior.weight == 0);
+           k->page.kept;
 }
 
 static gx_status search_page(ask *k, const gx_query *query, const gx_query_options *options, const gx_results *results,

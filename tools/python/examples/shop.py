@@ -131,17 +131,11 @@ class Shop:
         facets = {name: facet + ":exclude-own" * (name in checked) for name, facet in BOXES.items()}
         arguments = dict(op="and", filter=filter_of(request), count=True, facets=list(facets.values()),
                          sums="price:min:max:avg")
-        if request.sort == "recommended" and words:  # a prior has no cursor: the pages before are found again
-            if not (request.after or "0").isdecimal():
-                raise ValueError("%r is no place in recommended products" % request.after)
-            first = int(request.after or 0)
-            found = self.index.search(words, first + request.size, prior=PRIOR, **arguments)
-            hits = found.hits()[first:]
-            after = str(first + len(hits))
-        else:
-            sort = SORTS[request.sort] or (None if words else "rating:desc")
-            found = self.index.search(words, request.size, sort=sort, after=request.after, cursor=True, **arguments)
-            first, hits, after = found.first, found.hits(), found.cursor
+        sort = SORTS[request.sort] or (None if words else "rating:desc")
+        prior = PRIOR if request.sort == "recommended" and words else None
+        found = self.index.search(words, request.size, sort=sort, prior=prior, after=request.after, cursor=True,
+                                  **arguments)
+        first, hits, after = found.first, found.hits(), found.cursor
         boxes = {name: boxes_of(found.facets[facet], checked[name]) for name, facet in facets.items()}
         return Page(first, found.matches, hits, boxes, found.sums["price"],
                     after if first + len(hits) < found.matches else None)

@@ -845,7 +845,8 @@ class Index:
                     "terms:0.3,blocks:50": terms is that share; on the CPU engine only so many blocks of 256
                     neighbouring documents are searched, those with the greatest bounds
         prior       add a number of each document to its score: "pagerank:w=0.3,form=log" (ln(1 + x), where x is the
-                    document's value of the attribute), form=sat,half=10 (x / (x + half)) or form=linear; exact
+                    document's value of the attribute), form=sat,half=10 (x / (x + half)) or form=linear; exact,
+                    with sort, collapse and pages, too
         facets      also count all matching documents by attributes: a list of "category", "category:20" (the 20 largest
                     counts; 10), "year:all", "created:by=month", "price:bins=10", ..., as the manual page
                     gpuidx-query(1) says. Results.facets has the counts, which are exact. "brand:avg=price" adds
