@@ -225,7 +225,7 @@ class Index:
                                                                                                  self.file)
         assert magic == b"\x89GPUIDX\n" and version == 1 and header_bytes == 256 and file_bytes == len(self.file)
         self.flags, zero, unit, *reserved = struct.unpack_from("<IId24I", self.file, 136)
-        assert self.flags in (0, IMPACTS, IMPACTS | UNIT, POSITIONS, FIELDS) and not any(reserved) and zero == 0
+        assert self.flags in (0, IMPACTS, IMPACTS | UNIT, POSITIONS, FIELDS, POSITIONS | FIELDS) and not any(reserved) and zero == 0
         assert 0 < unit < math.inf and self.flags & IMPACTS if self.flags & UNIT else self.file[144:152] == bytes(8)
         self.codings = [tuple(self.file[104 + 2 * i:106 + 2 * i]) for i in range(16)]
         table = self.file[256:256 + 64 * n_sections]
@@ -255,7 +255,8 @@ class Index:
         assert ("FLDS" in self.sections) == bool(self.flags & FIELDS)
         if "PLEN" in self.sections:
             data, width = self.sections["PLEN"]
-            self.title_positions = list(struct.unpack(f"<{self.n_docs}{ {1: 'B', 2: 'H', 4: 'I'}[width]}", data))
+            n = self.n_docs * (self.sections["FLDS"][1] % 256 - 1 if self.flags & FIELDS else 1)
+            self.title_positions = list(struct.unpack(f"<{n}{ {1: 'B', 2: 'H', 4: 'I'}[width]}", data))
 
     def words(self, kind):
         data = self.sections[kind][0]
@@ -712,8 +713,17 @@ def check_fields(gpuidx):
             subprocess.run([gpuidx, "build", "--quiet", folder + "/docs.jsonl", "-o", folder + "/x.gx",
                             "--analyzer=whitespace", "--field=" + ",".join(names[:n_fields])], check=True)
             index = Index(folder + "/x.gx")
+            subprocess.run([gpuidx, "build", "--quiet", folder + "/docs.jsonl", "-o", folder + "/y.gx", "--positions",
+                            "--analyzer=whitespace", "--field=" + ",".join(names[:n_fields])], check=True)
+            placed = Index(folder + "/y.gx")
         found, lens, lists = index.fields()
         assert found == names[:n_fields] and index.flags == FIELDS
+        assert placed.fields() == (found, lens, lists) and placed.flags == FIELDS | POSITIONS
+        assert n_fields == 1 or placed.title_positions == [len(doc[name]) for doc in docs for name in found[:-1]]
+        for term_id, term in enumerate(placed.terms):
+            rows = [[word for name in found for word in doc[name]] for doc in docs]
+            want = [[i for i, word in enumerate(row) if word == term] for row in rows]
+            assert placed.positions(term_id) == [places for places in want if places]
         assert lens == [tuple(len(doc[name]) for name in found) for doc in docs]
         for term_id, term in enumerate(index.terms):
             want = [(d, [doc[name].count(term) for name in found]) for d, doc in enumerate(docs)]

@@ -8,6 +8,7 @@
 #include "engine/text/json_text.h"
 #include "index/check/check_parts.h"
 #include "index/fields/fields.h"
+#include "index/positions.h"
 
 #define ULL(x) ((unsigned long long)(x))
 
@@ -141,7 +142,36 @@ typedef struct scratch {
     uint32_t docids[GX_MAX_BLOCK + 32], tfs[GX_MAX_BLOCK + 32];
     uint32_t *field_tfs; /* of the longest list */
     uint32_t *doc_tfs;   /* [n_docs * (n - 1)] sums, modulo 2^32 */
+    uint32_t *positions; /* [max_positions] of a block */
+    size_t max_positions;
 } scratch;
+
+/* Each posting's tfs by field are those of its positions. field_tfs: as in check_list, `at`: of the block's first one. */
+static gx_status check_places(const gx_index *ix, uint32_t term, uint32_t j, scratch *x, uint32_t n_here, uint32_t at,
+                              gx_error *err)
+{
+    const uint32_t n = ix->fields->n - 1, df = ix->lists[term].df;
+    uint64_t begins[GX_MAX_FIELDS];
+    size_t end;
+    gx_status st =
+        gx_index_decode_positions(ix, term, j, x->tfs, n_here, &x->positions, &x->max_positions, 0, &end, err);
+    const uint32_t *p = x->positions;
+    for (uint32_t i = 0; i < n_here && st == GX_OK; ++i) {
+        uint32_t counts[GX_MAX_FIELDS] = {0}, n_begins, f = 0;
+        gx_index_stretches(ix, x->docids[i], &n_begins, begins);
+        for (const uint32_t *const behind = p + x->tfs[i]; p < behind; ++p) {
+            for (; f < n_begins && *p >= begins[f]; ++f)
+                ;
+            ++counts[f];
+        }
+        for (uint32_t k = 0; k < n && st == GX_OK; ++k)
+            if (counts[k] != x->field_tfs[(size_t)k * df + at + i])
+                st = gx_corrupt(err, ix, GX_SEC_FIELDS,
+                                "list %u: document %u has tf %u in field %u, and %u positions there", term,
+                                x->docids[i], x->field_tfs[(size_t)k * df + at + i], k, counts[k]);
+    }
+    return st;
+}
 
 static gx_status check_list(const gx_index *ix, uint32_t term, scratch *x, gx_error *err)
 {
@@ -158,6 +188,9 @@ static gx_status check_list(const gx_index *ix, uint32_t term, scratch *x, gx_er
     for (uint32_t j = 0, at = 0; j < l.n_blocks; ++j) {
         const uint32_t n_here = gx_list_decode_docids(&l, j, x->docids);
         gx_list_decode_tfs(&l, j, x->tfs);
+        const gx_status st = ix->positions ? check_places(ix, term, j, x, n_here, at, err) : GX_OK;
+        if (st != GX_OK)
+            return st;
         for (uint32_t i = 0; i < n_here; ++i, ++at) {
             uint64_t sum = 0;
             for (uint32_t k = 0; k < n; ++k) {
@@ -182,7 +215,7 @@ gx_status gx_fields_check_contents(const gx_index *ix, gx_error *err)
     const gx_fields *f = ix->fields;
     uint32_t most = 0, lens[GX_MAX_FIELDS];
     gx_status st = GX_OK;
-    scratch x;
+    scratch x = {.positions = NULL};
     if (!f || f->n == 1)
         return GX_OK;
     for (uint32_t t = 0; t < ix->n_terms; ++t)
@@ -203,5 +236,6 @@ gx_status gx_fields_check_contents(const gx_index *ix, gx_error *err)
     }
     free(x.field_tfs);
     free(x.doc_tfs);
+    free(x.positions);
     return st;
 }

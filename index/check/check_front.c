@@ -330,8 +330,13 @@ static gx_status bind_positions(gx_index *ix, gx_error *err)
     ix->n_position_wraps = (uint32_t)ends->param;
     gx_status st = bind_array(ix, GX_SEC_POSITION_ENDS, ix->n_blocks + ends->param, 4, &ix->position_ends, err);
     if (st == GX_OK && titles) {
+        const gx_section *fields = gx_index_section(ix, GX_SEC_FIELDS);
+        const uint32_t n_fields = fields ? fields->param & 0xff : 2; /* a title, and the text */
+        if (n_fields < 2)
+            return gx_corrupt(err, ix, titles->kind, "a document has %u fields", n_fields);
         ix->title_position_width = (uint32_t)titles->param;
-        st = bind_array(ix, titles->kind, ix->n_docs, ix->title_position_width, &ix->title_positions, err);
+        st = bind_array(ix, titles->kind, (uint64_t)ix->n_docs * (n_fields - 1), ix->title_position_width,
+                        &ix->title_positions, err);
     }
     ix->position_wraps = st == GX_OK ? ix->position_ends + ix->n_blocks : NULL;
     return st;

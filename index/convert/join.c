@@ -288,6 +288,7 @@ static gx_status add_document(const gx_index *ix, uint32_t docid, gx_writer *w, 
 {
     static const gx_document nameless = {.size = sizeof nameless};
     const gx_status st = gx_writer_add_document(w, &nameless, ix->doc_lens[docid], err);
+    positions = positions && !ix->fields;
     const uint32_t title_positions = positions ? gx_index_title_positions(ix, docid) : 0;
     return st == GX_OK && positions ? gx_writer_add_title_positions(w, &title_positions, 1, err) : st;
 }
@@ -327,7 +328,7 @@ gx_status gx_join_lists(const gx_index *collection, gx_writer *w, const gx_join_
     join j = {.ix = collection,
               .parts = collection->parts,
               .with_positions = o->positions,
-              .with_fields = o->positions && collection->fields,
+              .with_fields = o->fields,
               .doc_tfs = o->doc_tfs};
     gx_status st = number_documents(&j, err);
     if (st == GX_OK)
@@ -338,10 +339,30 @@ gx_status gx_join_lists(const gx_index *collection, gx_writer *w, const gx_join_
     return st;
 }
 
+/* Tell the writer, which has all documents, where their fields begin. */
+static gx_status place_fields(const gx_parts *parts, gx_writer *w, uint32_t n_stored, gx_error *err)
+{
+    uint32_t *places = gx_writer_field_positions(w);
+    if (!places)
+        return gx_fail(err, GX_ENOMEM, "no memory to join %u parts", parts->n);
+    for (uint32_t i = 0; i < parts->n; ++i) {
+        const gx_part *p = &parts->parts[i];
+        for (uint32_t d = 0; d < p->ix->n_docs; ++d) {
+            if (!gx_deletes_is_live(p->deletes, d))
+                continue;
+            gx_index_field_positions(p->ix, d, places);
+            places += n_stored;
+        }
+    }
+    return GX_OK;
+}
+
 static gx_status write_joined(const gx_index *collection, gx_writer *w, uint32_t n_threads, gx_error *err)
 {
     const gx_join_options o = {.n_threads = n_threads, .positions = gx_index_has_positions(collection)};
     gx_status st = add_documents(collection->parts, w, o.positions, err);
+    if (st == GX_OK && o.positions && collection->fields && collection->fields->n > 1)
+        st = place_fields(collection->parts, w, collection->fields->n - 1, err);
     if (st == GX_OK)
         st = gx_join_lists(collection, w, &o, err);
     char *meta = strndup(collection->meta, collection->meta_len);
@@ -362,6 +383,7 @@ gx_status gx_index_join(gx_index **out, const gx_index *collection, uint32_t n_t
     o.unnamed = true;
     o.impacts = collection->impacts;
     o.positions = gx_index_has_positions(collection);
+    o.n_fields = o.positions && collection->fields ? collection->fields->n : 0; /* phrases need them */
     gx_status st = gx_codecs_of_index(collection, &docids, &tfs, err);
     if (st == GX_OK)
         st = gx_codec_find_pair(&o.docids, &o.tfs, docids, tfs, err);

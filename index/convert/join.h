@@ -15,6 +15,7 @@
 typedef struct gx_join_options {
     uint32_t n_threads;         /* at least 1 */
     bool positions;             /* the writer's lists have positions or fields, and so have the parts' */
+    bool fields;                /* they have fields, which do not follow from positions */
     uint32_t *doc_tfs;          /* [n_docs] to which each document's tfs are added; NULL: not wanted */
     bool (*cancel)(void *user); /* called now and then; true: stop. May be NULL */
     void *user;

@@ -59,7 +59,8 @@ typedef struct rewriter {
     uint64_t sum_tfs;
     uint32_t *old_docids; /* [n_docs] the old docid of each new one, when the order changes */
     bool with_positions;  /* or fields, of each occurrence in the place of its position */
-    bool with_fields;
+    bool with_fields;     /* they are the fields */
+    uint32_t n_fields;    /* of the new index */
     gx_field_reader fields;
     uint32_t *field_tfs; /* of the list, posting by posting */
     size_t max_field_tfs;
@@ -159,6 +160,30 @@ static bool keeps_positions(const rewriter *r)
     return r->with_positions && !r->with_fields;
 }
 
+/* The file that has a document of the index, and its docid there. */
+static const gx_index *find_document(const rewriter *r, uint32_t docid, uint32_t *local)
+{
+    *local = docid;
+    return r->ix->parts ? gx_parts_find(r->ix->parts, docid, local)->ix : r->ix;
+}
+
+/* Tell the writer, which has all documents, where their fields begin. */
+static gx_status place_fields(rewriter *r, gx_error *err)
+{
+    const uint32_t n_stored = r->n_fields ? r->n_fields - 1 : 0;
+    uint32_t *places = keeps_positions(r) && n_stored ? gx_writer_field_positions(r->writer) : NULL;
+    if (!keeps_positions(r) || n_stored == 0)
+        return GX_OK;
+    if (!places)
+        return gx_fail(err, GX_ENOMEM, "%s: no memory for the fields of documents", r->ix->path);
+    for (uint32_t d = 0; d < r->ix->n_docs; ++d, places += n_stored) {
+        uint32_t local;
+        const gx_index *ix = find_document(r, r->old_docids ? r->old_docids[d] : d, &local);
+        gx_index_field_positions(ix, local, places);
+    }
+    return GX_OK;
+}
+
 /* Append the positions, or the fields, of a block's occurrences. */
 static gx_status decode_details(rewriter *r, const gx_index *ix, uint32_t term, uint32_t j, const uint32_t *tfs,
                                 uint32_t n, size_t from, size_t *end, gx_error *err)
@@ -190,8 +215,9 @@ static gx_status copy_document(rewriter *r, uint32_t docid, gx_error *err)
         &(gx_document){
             .id = id, .id_len = id_len, .title = title, .title_len = title_len, .text = r->text, .text_len = text_len},
         ix->doc_lens[docid], err);
-    const uint32_t title_positions = keeps_positions(r) ? gx_index_title_positions(ix, docid) : 0;
-    return st == GX_OK && keeps_positions(r) ? gx_writer_add_title_positions(r->writer, &title_positions, 1, err) : st;
+    const bool titled = keeps_positions(r) && !r->n_fields;
+    const uint32_t title_positions = titled ? gx_index_title_positions(ix, docid) : 0;
+    return st == GX_OK && titled ? gx_writer_add_title_positions(r->writer, &title_positions, 1, err) : st;
 }
 
 /* Decodes all of list t. GX_ECORRUPT unless its docids rise and are below n_docs. */
@@ -493,7 +519,8 @@ static gx_status copy_lists(rewriter *r, gx_error *err)
 {
     gx_status st = GX_OK;
     if (r->joins) {
-        const gx_join_options o = {r->n_threads, r->with_positions, r->doc_tfs, r->opt->cancel, r->opt->user};
+        const gx_join_options o = {
+            r->n_threads, r->with_positions, r->with_fields, r->doc_tfs, r->opt->cancel, r->opt->user};
         return gx_join_lists(r->ix, r->writer, &o, err);
     }
     for (uint32_t t = 0; st == GX_OK && t < r->n_terms; ++t) {
@@ -534,6 +561,8 @@ static gx_status rewrite(rewriter *r, gx_error *err)
         st = copy_document(r, r->old_docids ? r->old_docids[d] : d, err);
     }
     r->unit = ix->impact_unit;
+    if (st == GX_OK)
+        st = place_fields(r, err);
     if (st == GX_OK && r->scores && !r->impacts.list_units)
         st = find_unit(r, err);
     if (st == GX_OK)
@@ -636,9 +665,9 @@ static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char
     w.impacts = ix->impacts || makes_impacts;
     w.list_units = makes_impacts ? r.impacts.list_units : ix->units != NULL;
     w.store_text = ix->text && !o.drop_texts;
-    r.with_fields = ix->fields && !opened; /* a flat copy is for those who read lists */
-    w.n_fields = r.with_fields ? ix->fields->n : 0;
+    r.n_fields = w.n_fields = ix->fields && !opened ? ix->fields->n : 0; /* a flat copy is for those who read lists */
     w.positions = gx_index_has_positions(ix) && !o.drop_positions && !w.impacts;
+    r.with_fields = r.n_fields && !w.positions; /* else they follow from positions */
     r.with_positions = w.positions || r.with_fields;
     st = choose_codecs(&r, &w, err);
     char *dir = gx_directory_of(path);

@@ -109,8 +109,8 @@ static gx_status check_fields(const gx_builder_options *o, gx_error *err)
         return gx_fail(err, GX_EUSAGE, "%u fields; the most are %u", o->n_fields, GX_MAX_INDEX_FIELDS);
     if (o->fixed_weights && o->n_fields == 0)
         return gx_fail(err, GX_EUSAGE, "weights are fixed, and there are no fields");
-    if (o->n_fields && (o->vector_bits || (o->positions && !o->fixed_weights)))
-        return gx_fail(err, GX_EUSAGE, "an index of %s has no fields", o->vector_bits ? "vectors" : "positions");
+    if (o->n_fields && o->vector_bits)
+        return gx_fail(err, GX_EUSAGE, "an index of vectors has no fields");
     if (o->fixed_weights && o->positions)
         return gx_fail(err, GX_EUSAGE, "an index with fixed weights of fields has no positions");
     for (uint32_t f = 0; f < o->n_fields; ++f) {
@@ -288,6 +288,27 @@ static char *make_meta(const gx_builder *b)
     return text;
 }
 
+/* Tell the writer, which has all documents, where their fields begin. */
+static gx_status place_fields(gx_builder *b, const gx_parallel_inverter *inverter, gx_error *err)
+{
+    const uint32_t n_fields = b->opt.n_fields, n_stored = n_fields ? n_fields - 1 : 0;
+    if (!b->opt.positions || n_stored == 0)
+        return GX_OK;
+    uint32_t *places = gx_writer_field_positions(b->writer);
+    if (!places)
+        return gx_doc_indexer_no_memory(err);
+    for (uint32_t i = 0; i < gx_parallel_inverter_threads(inverter); ++i) {
+        size_t n;
+        const uint32_t *row = gx_parallel_inverter_field_positions(inverter, i, &n);
+        for (; n; --n, row += n_fields) {
+            const uint32_t docid = b->remap ? b->remap[*row] : *row;
+            if (docid != UINT32_MAX)
+                memcpy(places + (size_t)docid * n_stored, row + 1, n_stored * sizeof *row);
+        }
+    }
+    return GX_OK;
+}
+
 static void close_inverter(void *user, uint32_t number)
 {
     (void)number;
@@ -314,6 +335,8 @@ gx_status gx_builder_finish(gx_builder *b, gx_error *err)
         b->unit = b->opt.unit > 0 ? b->opt.unit : gx_impact_unit(b->range, b->opt.vector_bits);
         gx_writer_set_unit(b->writer, b->unit);
     }
+    if (st == GX_OK)
+        st = place_fields(b, inverter, err);
     const gx_list_sink sink = gx_builder_list_sink(b);
     if (st == GX_OK)
         st = gx_parallel_inverter_merge(inverter, &sink, err);

@@ -146,7 +146,7 @@ static gx_status encode_list(void *output, const gx_term_postings *list, gx_erro
     encoded_range *r = output;
     gx_term_postings l = *list;
     gx_status st = GX_OK;
-    if (gx_builder_keeps_fields(r->builder) && (st = count_fields(r, &l, err)) != GX_OK)
+    if (gx_builder_keeps_fields(r->builder) && !r->builder->opt.positions && (st = count_fields(r, &l, err)) != GX_OK)
         return st;
     if (r->builder->remap && r->builder->counts.duplicates && ((st = remap_list(r, &l, err)) != GX_OK || l.df == 0))
         return st;

@@ -21,6 +21,9 @@ struct gx_doc_indexer {
     uint32_t *weights;        /* [n_fields] fixed; or NULL */
     uint32_t *details;        /* [max_details] */
     size_t max_details;
+    uint32_t *field_positions; /* of all documents so far (gx_doc_indexer_field_positions) */
+    size_t n_field_positions, max_field_positions;
+    uint32_t shared; /* tokens of the field at hand that have the position of the one before */
     uint32_t position, title_positions; /* of the document at hand: the next one, and the title's */
     gx_indexer_counts counts;
     uint64_t untimed;         /* bytes of documents since one was timed */
@@ -92,6 +95,7 @@ void gx_doc_indexer_close(gx_doc_indexer *v)
     gx_analysis_close(v->analysis);
     free(v->weights);
     free(v->details);
+    free(v->field_positions);
     free(v->vector_terms);
     free(v->vector_tfs);
     free(v);
@@ -123,6 +127,12 @@ uint32_t gx_doc_indexer_title_positions(const gx_doc_indexer *v)
     return v->title_positions;
 }
 
+const uint32_t *gx_doc_indexer_field_positions(const gx_doc_indexer *v, size_t *n)
+{
+    *n = v->n_fields > 1 ? v->n_field_positions / v->n_fields : 0;
+    return v->field_positions;
+}
+
 /* add_tokens with positions. */
 static gx_status add_positions(gx_doc_indexer *v, uint32_t docid, const gx_tokens *tokens, uint64_t *n_tokens)
 {
@@ -133,6 +143,8 @@ static gx_status add_positions(gx_doc_indexer *v, uint32_t docid, const gx_token
         return st;
     for (uint32_t i = 0; tokens->positions && i < n; ++i)
         positions[i] = tokens->positions[positions[i]];
+    for (uint32_t i = 1; v->n_fields && i < n; ++i)
+        v->shared += positions[i] == positions[i - 1];
     for (uint32_t i = 0; v->position && i < n; ++i)
         positions[i] += v->position;
     v->position += tokens->n_positions;
@@ -148,7 +160,7 @@ gx_status gx_doc_indexer_set_fields(gx_doc_indexer *v, uint32_t n, const uint32_
 {
     v->n_fields = n;
     if (!weights) {
-        if (n > 1)
+        if (n > 1 && !v->with_positions)
             gx_postings_buffer_keep_details(v->postings);
         return GX_OK;
     }
@@ -228,6 +240,33 @@ static const char *find_field(const gx_document *doc, uint32_t field, size_t *le
     const char *const stop = p ? memchr(p, GX_FIELD_SEPARATOR, (size_t)(end - p)) : NULL;
     *len = p ? (size_t)((stop ? stop : end) - p) : 0;
     return p;
+}
+
+/* Index the fields with positions, which go on from field to field: those of a field leave room for terms that take the
+ * next position because the analysis gives them twice at one. */
+static gx_status add_placed_fields(gx_doc_indexer *v, uint32_t docid, const gx_document *doc, uint64_t *n_tokens)
+{
+    gx_status st = GX_OK;
+    uint32_t *row = NULL;
+    if (v->n_fields > 1) {
+        if (!gx_reserve(&v->field_positions, &v->max_field_positions, v->n_field_positions + v->n_fields, sizeof *row))
+            return GX_ENOMEM;
+        row = v->field_positions + v->n_field_positions;
+        v->n_field_positions += v->n_fields;
+        *row = docid;
+    }
+    for (uint32_t f = 0; f < v->n_fields && st == GX_OK; ++f) {
+        size_t len;
+        const uint32_t begin = v->position;
+        const char *text = doc->text_len ? find_field(doc, f, &len) : NULL;
+        v->shared = 0;
+        if (text)
+            st = add_text(v, docid, text, len, n_tokens);
+        v->position += v->shared;
+        if (f + 1 < v->n_fields)
+            row[1 + f] = v->position - begin;
+    }
+    return st;
 }
 
 /* Index the fields, the last one first, so that details rise. */
@@ -337,7 +376,7 @@ gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_documen
         n = doc->n_vector;
         st = add_vector(v, docid, doc->vector, doc->n_vector);
     } else if (v->n_fields) {
-        st = add_fields(v, docid, doc, &n);
+        st = (v->with_positions ? add_placed_fields : add_fields)(v, docid, doc, &n);
     } else if (is_short(doc)) {
         st = add_short(v, docid, doc, &n);
     } else if ((st = add_text(v, docid, doc->title, doc->title_len, &n)) == GX_OK) { /* their ends separate them, too */

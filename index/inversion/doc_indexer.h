@@ -40,6 +40,9 @@ gx_status gx_doc_indexer_finish(gx_doc_indexer *v, gx_error *err);
  * count tokens, stop words and dropped tokens among them, through title and text. */
 void gx_doc_indexer_keep_positions(gx_doc_indexer *v);
 uint32_t gx_doc_indexer_title_positions(const gx_doc_indexer *v); /* that the title of the last document takes, or 0 */
+/* Of fields with positions: *n rows of n_fields numbers, one a document: its docid, and how many positions each field
+ * but the last takes. */
+const uint32_t *gx_doc_indexer_field_positions(const gx_doc_indexer *v, size_t *n);
 
 gx_postings_buffer *gx_doc_indexer_postings(gx_doc_indexer *v); /* to merge; the indexer owns it */
 const gx_indexer_counts *gx_doc_indexer_get_counts(const gx_doc_indexer *v);
@@ -52,8 +55,9 @@ typedef struct gx_indexer_timing {
 gx_indexer_timing gx_doc_indexer_timing(const gx_doc_indexer *v);
 
 /* Documents have n fields, whose texts doc->text has with GX_FIELD_SEPARATOR between them; titles are not indexed. A
- * detail of each posting's occurrence tells the field (gx_doc_indexer_field). With weights[n] a term counts so many
- * times, and there are no details. Before the first document. GX_ENOMEM. */
+ * detail of each posting's occurrence tells the field (gx_doc_indexer_field), or its position, which goes on from field
+ * to field, where positions are kept. With weights[n] a term counts so many times, and there are no details. Before the
+ * first document. GX_ENOMEM. */
 gx_status gx_doc_indexer_set_fields(gx_doc_indexer *v, uint32_t n, const uint32_t *weights, gx_error *err);
 
 /* The field that a detail tells. The last field's details are small numbers: most occurrences are there. */

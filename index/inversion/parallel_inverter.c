@@ -549,6 +549,11 @@ gx_status gx_parallel_inverter_finish(gx_parallel_inverter *c, gx_error *err)
     return first_failure(c, err);
 }
 
+const uint32_t *gx_parallel_inverter_field_positions(const gx_parallel_inverter *c, uint32_t i, size_t *n)
+{
+    return gx_doc_indexer_field_positions(c->workers[i].indexer, n);
+}
+
 gx_status gx_parallel_inverter_merge(gx_parallel_inverter *c, const gx_list_sink *sink, gx_error *err)
 {
     gx_postings_buffer **buffers = malloc(c->n_workers * sizeof *buffers);

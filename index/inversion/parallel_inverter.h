@@ -120,6 +120,9 @@ gx_status gx_parallel_inverter_finish(gx_parallel_inverter *c, gx_error *err);
  * GX_ENOMEM. */
 gx_status gx_parallel_inverter_merge(gx_parallel_inverter *c, const gx_list_sink *sink, gx_error *err);
 
+/* The same: as gx_doc_indexer_field_positions, of indexer i < gx_parallel_inverter_threads. */
+const uint32_t *gx_parallel_inverter_field_positions(const gx_parallel_inverter *c, uint32_t i, size_t *n);
+
 /* Sums over all finished batches. Time spent in the sinks and in pack counts as GX_STAGE_DOCUMENTS. */
 void gx_parallel_inverter_get_counts(gx_parallel_inverter *c, gx_indexer_counts *sum);
 /* Seconds that additions have taken of the caller's thread; that reading a feed has taken of all

@@ -30,7 +30,7 @@ void gx_list_encoder_close(gx_list_encoder *c)
 {
     void *const memory[] = {c->lists,      c->hashes,  c->terms, c->words,          c->heads,
                             c->docid_ends, c->tf_ends, c->gaps,  c->position_words, c->position_lens,
-                            c->field_bytes.bytes};
+                            c->field_bytes.bytes, c->field_tfs};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; ++i)
         free(memory[i]);
     *c = (gx_list_encoder){0};
@@ -260,16 +260,52 @@ bool gx_terms_rise(const char *last, size_t last_len, const char *term, size_t l
     return order < 0 || (order == 0 && last_len < len);
 }
 
+/* Count a list's tfs by field, by its positions and where each document's fields end. */
+static gx_status count_fields(gx_list_encoder *c, const gx_term_postings *list, gx_error *err)
+{
+    const uint32_t n = c->n_fields - 1, *value = list->positions ? list->positions : list->gaps;
+    const gx_status st =
+        gx_grow(&c->field_tfs, &c->max_field_tfs, (size_t)list->df * n + 1, sizeof *c->field_tfs, err);
+    if (st != GX_OK)
+        return st;
+    memset(c->field_tfs, 0, (size_t)list->df * n * sizeof *c->field_tfs);
+    for (uint32_t i = 0; i < list->df; ++i) {
+        const uint32_t *const lens = c->field_positions + (size_t)list->docids[i] * n;
+        uint32_t *const tfs = c->field_tfs + (size_t)i * n, f = 0;
+        uint64_t end = lens[0], at = 0;
+        for (const uint32_t *const behind = value + list->tfs[i]; value < behind; ++value) {
+            at = list->positions ? *value : at + *value;
+            while (f < n && at >= end)
+                end += ++f < n ? lens[f] : 0;
+            if (f == n) {
+                value = behind;
+                break;
+            }
+            ++tfs[f];
+            ++at;
+        }
+    }
+    return GX_OK;
+}
+
 /* The tfs by field. */
-static gx_status encode_fields(gx_list_encoder *c, gx_encoded_list *l, const gx_term_postings *list, gx_error *err)
+static gx_status encode_fields(gx_list_encoder *c, gx_encoded_list *l, const gx_term_postings *given, gx_error *err)
 {
     char shown[64];
+    gx_term_postings own = *given;
+    const gx_term_postings *const list = &own;
     const uint32_t n = c->n_fields - 1;
     const size_t before = c->field_bytes.n;
     if (n == 0)
         return GX_OK;
     if (!c->field_lens)
         return gx_fail(err, GX_ENOMEM, "out of memory: lengths by field");
+    if (c->with_positions && c->field_positions) {
+        const gx_status st = count_fields(c, given, err);
+        if (st != GX_OK)
+            return st;
+        own.field_tfs = c->field_tfs;
+    }
     if (!list->field_tfs)
         return gx_fail(err, GX_EUSAGE, "list of term '%s': tfs by field are missing",
                        gx_show_term(list->term, list->len, shown));

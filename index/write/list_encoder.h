@@ -26,6 +26,9 @@ typedef struct gx_list_encoder {
     uint32_t n_docs;
     uint32_t n_fields;          /* 0: there are none */
     uint32_t *field_lens;       /* [n_docs * (n_fields - 1)] sums of the tfs, atomic; of all encoders */
+    const uint32_t *field_positions; /* the same: how many positions each field takes; with positions */
+    uint32_t *field_tfs;             /* [max_field_tfs] of a list, by its positions */
+    size_t max_field_tfs;
     gx_field_bytes field_bytes; /* the tfs by field of all lists */
     gx_encoded_list *lists;
     uint32_t *hashes;                               /* [n_lists] low halves of the terms' hashes */

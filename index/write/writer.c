@@ -53,11 +53,9 @@ static gx_status check_options(const gx_writer_options *opt, const char *path, g
                        matching_codec(docids, tfs)->name);
     if (opt->positions && opt->impacts)
         return gx_fail(err, GX_EUSAGE, "cannot write %s: an index of impacts has no positions", path);
-    if (opt->n_fields > GX_MAX_FIELDS || (opt->n_fields && (opt->impacts || opt->positions)))
+    if (opt->n_fields > GX_MAX_FIELDS || (opt->n_fields && opt->impacts))
         return gx_fail(err, GX_EUSAGE, "cannot write %s: %u fields%s", path, opt->n_fields,
-                       opt->impacts     ? " of impacts"
-                       : opt->positions ? " with positions"
-                                        : "");
+                       opt->impacts ? " of impacts" : "");
     return GX_OK;
 }
 
@@ -155,6 +153,7 @@ void gx_writer_close(gx_writer *w)
     free(w->frame.ends);
     free(w->frame.bytes);
     free(atomic_load(&w->field_lens));
+    free(w->field_positions);
     free(w->term_hashes);
     free(w->position_wraps);
     free(w->last_term);

@@ -43,9 +43,9 @@ typedef struct gx_writer_options {
     bool positions;      /* the lists have positions, of blocks of their own; not with impacts */
     gx_columns *columns; /* the documents' attributes, complete when gx_writer_finish is called; NULL: none */
     uint32_t threads;    /* that gx_writer_finish uses at most, the caller's included; 0: one */
-    /* The documents' fields, whose names META has, at most GX_MAX_FIELDS; 0: none. Not with impacts or positions. Lists
+    /* The documents' fields, whose names META has, at most GX_MAX_FIELDS; 0: none. Not with impacts. Lists
      * have tfs by field, and a document's length in a field is the sum of its tfs there: 4 bytes of memory a document
-     * and field but the last. */
+     * and field but the last. With positions the tfs by field follow from gx_writer_field_positions. */
     uint32_t n_fields;
     bool fields_in_texts; /* a stored text has a line of each field in the place of GX_FIELD_SEPARATOR */
 } gx_writer_options;
@@ -63,6 +63,10 @@ gx_status gx_writer_add_document(gx_writer *w, const gx_document *doc, uint32_t 
 /* With options.positions: the next n documents' titles take so many positions each; before gx_writer_finish, of all
  * documents in order. Without this call no title takes any. GX_EIO, GX_ENOMEM. */
 gx_status gx_writer_add_title_positions(gx_writer *w, const uint32_t *title_positions, size_t n, gx_error *err);
+
+/* With options.positions and several fields, once all documents have been added and before the first list: an array of
+ * zeros, [n_docs * (n_fields - 1)], for how many positions each field but the last takes. NULL: no memory. */
+uint32_t *gx_writer_field_positions(gx_writer *w);
 
 /* Documents without their texts, in a form that a writer takes at once. All zero: none. */
 typedef struct gx_document_pack {

@@ -185,6 +185,14 @@ static void open_fields(gx_writer *w, gx_list_encoder *c)
 {
     c->n_fields = w->n_fields;
     c->field_lens = find_field_lens(w);
+    c->field_positions = w->field_positions;
+}
+
+uint32_t *gx_writer_field_positions(gx_writer *w)
+{
+    if (!w->field_positions)
+        w->field_positions = calloc(((size_t)n_docs(w) + 1) * w->n_fields, sizeof *w->field_positions);
+    return w->field_positions;
 }
 
 void gx_writer_open_encoded(gx_writer *w, gx_list_encoder *c)

@@ -187,12 +187,57 @@ static uint32_t title_position_width(const gx_writer *w)
     return w->most_title_positions > UINT16_MAX ? 4 : w->most_title_positions > UINT8_MAX ? 2 : 1;
 }
 
-static gx_status write_title_positions(gx_section_writer *s, const gx_writer *w, gx_error *err)
+/* Whether the documents' fields, not their titles, are told apart by positions. */
+static bool places_fields(const gx_writer *w)
+{
+    return w->with_positions && w->n_fields;
+}
+
+/* What each document has of PLEN. */
+static uint64_t count_places(const gx_writer *w)
+{
+    return (uint64_t)w->counts.n_docs * (places_fields(w) ? w->n_fields - 1 : 1);
+}
+
+/* values[n], NULL: zeros, in width bytes each. */
+static gx_status write_numbers(gx_section_writer *s, const uint32_t *values, uint64_t n, uint32_t width, gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (uint64_t at = 0; at < n && st == GX_OK;) {
+        const size_t some = n - at < LENGTHS_AT_ONCE ? (size_t)(n - at) : LENGTHS_AT_ONCE;
+        uint8_t *room;
+        st = gx_section_writer_reserve(s, some * width, &room, err);
+        for (size_t i = 0; i < some && st == GX_OK; ++i) {
+            const uint32_t value = values ? values[at + i] : 0;
+            memcpy(room + i * width, &value, width); /* little-endian: the low bytes come first */
+        }
+        if (st == GX_OK)
+            gx_section_writer_commit(s, some * width);
+        at += some;
+    }
+    return st;
+}
+
+static uint32_t numbers_width(const uint32_t *values, uint64_t n)
+{
+    uint32_t any = 0;
+    for (uint64_t i = 0; values && i < n; ++i)
+        any |= values[i];
+    return any > UINT16_MAX ? 4 : any > UINT8_MAX ? 2 : 1;
+}
+
+static uint32_t places_width(const gx_writer *w)
+{
+    return places_fields(w) ? numbers_width(w->field_positions, count_places(w)) : title_position_width(w);
+}
+
+static gx_status write_title_positions(gx_section_writer *s, const gx_writer *w, uint32_t width, gx_error *err)
 {
     const uint64_t n = gx_spool_bytes(&w->title_positions) / sizeof(uint32_t);
-    const uint32_t width = title_position_width(w);
     uint32_t values[LENGTHS_AT_ONCE];
     gx_status st = GX_OK;
+    if (places_fields(w))
+        return write_numbers(s, w->field_positions, count_places(w), width, err);
     for (uint64_t at = 0; at < w->counts.n_docs && st == GX_OK;) {
         const size_t some = w->counts.n_docs - at < LENGTHS_AT_ONCE ? (size_t)(w->counts.n_docs - at) : LENGTHS_AT_ONCE;
         uint8_t *room;
@@ -219,32 +264,15 @@ static uint64_t count_field_lens(const gx_writer *w)
 /* Bytes of a length by field. */
 static uint32_t field_len_width(const gx_writer *w)
 {
-    const uint32_t *lens = atomic_load(&w->field_lens);
-    uint32_t any = 0;
-    for (uint64_t i = 0; lens && i < count_field_lens(w); ++i)
-        any |= lens[i];
-    return any > UINT16_MAX ? 4 : any > UINT8_MAX ? 2 : 1;
+    return numbers_width(atomic_load(&w->field_lens), count_field_lens(w));
 }
 
 /* The lengths by field, and zeros up to a multiple of 8. */
 static gx_status write_field_lens(gx_section_writer *s, const gx_writer *w, uint32_t width, gx_error *err)
 {
     static const uint8_t zeros[8];
-    const uint32_t *lens = atomic_load(&w->field_lens);
     const uint64_t n = count_field_lens(w);
-    gx_status st = GX_OK;
-    for (uint64_t at = 0; at < n && st == GX_OK;) {
-        const size_t some = n - at < LENGTHS_AT_ONCE ? (size_t)(n - at) : LENGTHS_AT_ONCE;
-        uint8_t *room;
-        st = gx_section_writer_reserve(s, some * width, &room, err);
-        for (size_t i = 0; i < some && st == GX_OK; ++i) {
-            const uint32_t len = lens ? lens[at + i] : 0;
-            memcpy(room + i * width, &len, width);
-        }
-        if (st == GX_OK)
-            gx_section_writer_commit(s, some * width);
-        at += some;
-    }
+    const gx_status st = write_numbers(s, atomic_load(&w->field_lens), n, width, err);
     return st == GX_OK ? gx_section_writer_add(s, zeros, -(n * width) % 8, err) : st;
 }
 
@@ -277,7 +305,7 @@ static gx_status write_head(gx_section_writer *s, const section_job *j, gx_error
     return j->strings                     ? write_ends(s, j->strings, err)
            : j->kind == GX_SEC_TERM_HASH  ? write_term_hash(s, j->w, err)
            : j->kind == GX_SEC_TEXT       ? write_text_frames(s, j->w, err)
-           : j->kind == GX_SEC_TITLE_LENS ? write_title_positions(s, j->w, err)
+           : j->kind == GX_SEC_TITLE_LENS ? write_title_positions(s, j->w, (uint32_t)j->param, err)
            : j->kind == GX_SEC_FIELDS     ? write_fields(s, j, err)
            : j->kind == GX_SEC_META       ? gx_section_writer_add(s, j->meta, strlen(j->meta), err)
                                           : GX_OK;
@@ -332,9 +360,11 @@ static uint32_t list_jobs(gx_writer *w, const char *meta, section_job jobs[MAX_J
         jobs[n++] = spool_job(GX_SEC_POSITIONS, &w->positions);
         jobs[n] = spool_job(GX_SEC_POSITION_ENDS, &w->position_ends);
         jobs[n++].param = w->n_position_wraps;
-        jobs[n++] = (section_job){.kind = GX_SEC_TITLE_LENS,
-                                  .param = title_position_width(w),
-                                  .head_bytes = (uint64_t)w->counts.n_docs * title_position_width(w)};
+        if (w->n_fields != 1) {
+            const uint32_t width = places_width(w);
+            jobs[n++] =
+                (section_job){.kind = GX_SEC_TITLE_LENS, .param = width, .head_bytes = count_places(w) * width};
+        }
     }
     if (w->n_fields)
         jobs[n++] = fields_job(w);

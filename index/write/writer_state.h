@@ -52,6 +52,7 @@ struct gx_writer {
     uint32_t n_fields;
     bool fields_in_texts;
     _Atomic(uint32_t *) field_lens; /* [n_docs * (n_fields - 1)] as lists come; NULL: none has come */
+    uint32_t *field_positions; /* [n_docs * (n_fields - 1)]; NULL: none asked for them */
     uint64_t field_bytes; /* of all lists so far */
     gx_spool field_ends, field_wraps, field_tfs;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/status.h"
+#include "index/fields/fields.h"
 #include "query/plan/phrase_program.h"
 #include "query/plan/phrases.h"
 
@@ -25,11 +26,12 @@ static bool is_alone(const gx_plan *plan)
     return plan->n_terms + plan->n_phrases == 1;
 }
 
-static bool is_taken(const gx_plan *plan)
+/* An engine tells two stretches of positions apart: title and text, or two fields. */
+static bool is_taken(const gx_index *ix, const gx_plan *plan)
 {
     if (plan->n_phrases == 0)
         return true;
-    return gx_plan_suits_program(plan) && (plan->op != GX_OP_OR || plan->n_phrases == 1);
+    return (!ix->fields || ix->fields->n <= 2) && gx_plan_suits_program(plan) && (plan->op != GX_OP_OR || plan->n_phrases == 1);
 }
 
 static bool open_group(group *g, uint32_t n)
@@ -163,7 +165,7 @@ static gx_status run_once(const gx_index *ix, const gx_plan *plans, uint32_t n, 
     memset(answered, 0, n * sizeof *answered);
     *n_fell = 0;
     for (uint32_t i = 0; i < n && st == GX_OK; ++i)
-        if (is_taken(&plans[i]))
+        if (is_taken(ix, &plans[i]))
             st = add_plan(&p, ix, &plans[i], hits[i], i, err);
     if (st == GX_OK && p.words.n)
         st = run(user, p.words.plans, p.words.n, p.words.hits, err);
@@ -196,7 +198,7 @@ static gx_status run_fallen(const gx_index *ix, const gx_plan *plans, uint32_t n
     for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
         gx_plan any = plans[i];
         any.op = GX_OP_OR;
-        if (!answered[i] && plans[i].op == GX_OP_AND_OR && is_taken(&plans[i]))
+        if (!answered[i] && plans[i].op == GX_OP_AND_OR && is_taken(ix, &plans[i]))
             add_to(&g, &any, hits[i], i);
     }
     if (st == GX_OK)

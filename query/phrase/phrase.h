@@ -1,7 +1,7 @@
 /* phrase.h: phrases and windows: what words must stand near each other in a document, and how often they do.
  *
  * Word i of a phrase stands at offset o[i]; p[i] is a position of it in a document. Each word of a match stands at a
- * position of its own, and all of them in the title or all in the text.
+ * position of its own, and all of them in the title or all in the text, or in one field.
  *
  *   "a b c"          the words in a row: all p[i] - o[i] are equal
  *   "a b c"~n        all p[i] - o[i] lie in a range of n + 1: the greatest less the least is at most n
@@ -63,7 +63,7 @@ typedef struct gx_word_places {
     uint32_t list; /* words with the same one are the same word */
 } gx_word_places;
 
-/* Added to all positions behind the title, so that no match has words on both sides. */
+/* Added to all positions behind the title, or once more behind each field, so that no match has words on both sides. */
 #define GX_TITLE_GAP (1u << 22)
 
 /* The tf of a phrase with its words in these places, [p->n]. scratch has room for p->n values, and for

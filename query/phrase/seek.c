@@ -5,6 +5,7 @@
 
 #include "engine/memory/grow.h"
 #include "engine/status.h"
+#include "index/fields/fields.h"
 #include "index/positions.h"
 #include "query/filter/mask.h"
 #include "query/phrase/intersect.h"
@@ -71,7 +72,7 @@ typedef struct seeking {
     gx_intersect_fn *intersect;
     gx_sum_fn *sum;
     gx_keep_starts_fn *keep_starts;
-    bool titles; /* some title has positions */
+    bool titles; /* documents have several stretches */
     bool exact;  /* one phrase of words in a row, which are few */
     limits limits;
 } seeking;
@@ -321,7 +322,7 @@ static inline uint32_t tf_at(cursor *c, uint32_t posting)
     return c->tfs[posting - block * c->list.block_len];
 }
 
-/* The posting's positions in c->positions, with the gap behind the title. false: memory, or they are damaged. */
+/* The posting's positions in c->positions, with the gaps between stretches. false: memory, or they are damaged. */
 static bool decode_positions(seeking *k, cursor *c, uint32_t posting, uint32_t doc)
 {
     const uint32_t block = block_of(c, posting), i = posting - block * c->list.block_len;
@@ -345,10 +346,15 @@ static bool decode_positions(seeking *k, cursor *c, uint32_t posting, uint32_t d
         }
         at = gx_positions_decode_on(b, c->total, c->sum, tf, c->positions, &c->place) ? 0 : UINT64_MAX;
     }
-    const uint32_t title = k->titles && !k->exact ? gx_index_title_positions(k->s->ix, doc) : 0;
+    uint64_t begins[GX_MAX_FIELDS];
+    uint32_t n_begins = 0, stretch = 0;
+    if (k->titles && !k->exact)
+        gx_index_stretches(k->s->ix, doc, &n_begins, begins);
     for (uint32_t j = 0; j < tf && at <= GX_MAX_POSITION; ++j) {
         at += c->positions[j];
-        c->positions[j] = (uint32_t)at + (at >= title && title ? GX_TITLE_GAP : 0);
+        for (; stretch < n_begins && at >= begins[stretch]; ++stretch)
+            ;
+        c->positions[j] = (uint32_t)at + stretch * GX_TITLE_GAP;
         ++at;
     }
     if (at > (uint64_t)GX_MAX_POSITION + 1) {
@@ -613,14 +619,17 @@ static bool use_word(seeking *k, const gx_phrase *p, uint32_t w, size_t *used)
     return true;
 }
 
-/* Drop starts of matches that have words on both sides of a title's end. */
-static void leave_title(seeking *k, uint32_t i, uint32_t greatest)
+/* Drop starts of matches that have words in two stretches. */
+static void leave_crossing(seeking *k, uint32_t i, uint32_t greatest)
 {
-    const uint32_t title = gx_index_title_positions(k->s->ix, k->doc[i]);
-    uint32_t *starts = k->scratch + k->begin[i], kept = 0;
-    for (uint32_t j = 0; j < k->tfs[i]; ++j) { /* a start is the position of the last word */
+    uint64_t begins[GX_MAX_FIELDS];
+    uint32_t *starts = k->scratch + k->begin[i], kept = 0, n_begins, stretch = 0;
+    gx_index_stretches(k->s->ix, k->doc[i], &n_begins, begins);
+    for (uint32_t j = 0; j < k->tfs[i]; ++j) { /* a start is the position of the last word; they rise */
+        for (; stretch < n_begins && starts[j] >= begins[stretch]; ++stretch)
+            ;
         starts[kept] = starts[j];
-        kept += starts[j] < title || starts[j] >= title + greatest;
+        kept += stretch == 0 || starts[j] >= begins[stretch - 1] + greatest;
     }
     k->tfs[i] = kept;
 }
@@ -681,7 +690,7 @@ static bool take_exact(seeking *k)
             return false;
     for (uint32_t i = 0; i < k->n; ++i) {
         if (k->tfs[i] && k->titles)
-            leave_title(k, i, p->words[p->n - 1].offset);
+            leave_crossing(k, i, p->words[p->n - 1].offset);
         if (!k->tfs[i])
             continue;
         const float K = s->scores ? gx_bm25_K(s->norm, s->ix->doc_lens[k->doc[i]]) : 0;
