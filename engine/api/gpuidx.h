@@ -467,7 +467,7 @@ typedef struct gx_builder_options {
     uint32_t vector_bits;
     bool list_units;                  /* with vector_bits: each term has a unit, by its own greatest weight */
     const gx_bitmap_options *bitmaps; /* [n_attributes] the bitmap columns of each; NULL: all automatic */
-    bool positions;                   /* keep the positions of terms in documents, for phrases; not with vector_bits */
+    bool positions; /* keep the positions of terms in documents, for phrases; not with vector_bits or fixed_weights */
     /* Words are divided into n-grams of characters: "edge:2-15": their first 2 to 15, so that the begin of a word finds
      * it; "3": all that stand side by side, so that what stands inside a word finds it. The analyzer has neither
      * stemmer nor stop words then. NULL or "none": words stay whole. */
