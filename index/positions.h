@@ -22,14 +22,7 @@ gx_block_positions gx_index_block_positions(const gx_index *ix, uint64_t block);
 gx_status gx_index_decode_positions(const gx_index *ix, uint32_t term, uint32_t j, const uint32_t *tfs, uint32_t n,
                                     uint32_t **positions, size_t *max, size_t at, size_t *end, gx_error *err);
 
-/* The stretches of a document's positions, of which no phrase has two: its title and its text, or its fields. Where all
- * of them but the first begin, begins[*n], docid < ix->n_docs; *n < GX_MAX_FIELDS. */
-void gx_index_stretches(const gx_index *ix, uint32_t docid, uint32_t *n, uint64_t *begins);
-
-/* How many positions each field but the last takes, lens[n - 1], of a file with n fields and positions. */
-void gx_index_field_positions(const gx_index *ix, uint32_t docid, uint32_t *lens);
-
-/* Positions that the title of document docid < ix->n_docs takes; of a file with fields, those of all but the last. */
+/* Positions that the title of document docid < ix->n_docs takes; 0 of a file with fields. */
 uint32_t gx_index_title_positions(const gx_index *ix, uint32_t docid);
 
 #endif

@@ -225,7 +225,8 @@ class Index:
                                                                                                  self.file)
         assert magic == b"\x89GPUIDX\n" and version == 1 and header_bytes == 256 and file_bytes == len(self.file)
         self.flags, zero, unit, *reserved = struct.unpack_from("<IId24I", self.file, 136)
-        assert self.flags in (0, IMPACTS, IMPACTS | UNIT, POSITIONS, FIELDS, POSITIONS | FIELDS) and not any(reserved) and zero == 0
+        assert self.flags in (0, IMPACTS, IMPACTS | UNIT, POSITIONS, FIELDS, POSITIONS | FIELDS)
+        assert not any(reserved) and zero == 0
         assert 0 < unit < math.inf and self.flags & IMPACTS if self.flags & UNIT else self.file[144:152] == bytes(8)
         self.codings = [tuple(self.file[104 + 2 * i:106 + 2 * i]) for i in range(16)]
         table = self.file[256:256 + 64 * n_sections]

@@ -146,7 +146,7 @@ typedef struct scratch {
     size_t max_positions;
 } scratch;
 
-/* Each posting's tfs by field are those of its positions. field_tfs: as in check_list, `at`: of the block's first one. */
+/* Each posting's tfs by field are those of its positions; `at`: the number of the block's first posting. */
 static gx_status check_places(const gx_index *ix, uint32_t term, uint32_t j, scratch *x, uint32_t n_here, uint32_t at,
                               gx_error *err)
 {
@@ -166,9 +166,8 @@ static gx_status check_places(const gx_index *ix, uint32_t term, uint32_t j, scr
         }
         for (uint32_t k = 0; k < n && st == GX_OK; ++k)
             if (counts[k] != x->field_tfs[(size_t)k * df + at + i])
-                st = gx_corrupt(err, ix, GX_SEC_FIELDS,
-                                "list %u: document %u has tf %u in field %u, and %u positions there", term,
-                                x->docids[i], x->field_tfs[(size_t)k * df + at + i], k, counts[k]);
+                st = gx_corrupt(err, ix, GX_SEC_FIELDS, "list %u: document %u has %u positions in field %u, not its tf",
+                                term, x->docids[i], counts[k], k);
     }
     return st;
 }

@@ -104,3 +104,25 @@ gx_status gx_fields_count(uint32_t **rows, size_t *max, const uint32_t *tfs, uin
                 ++(*rows)[(size_t)i * n + fields[k]];
     return GX_OK;
 }
+
+void gx_index_stretches(const gx_index *ix, uint32_t docid, uint32_t *n, uint64_t *begins)
+{
+    const uint32_t width = ix->title_position_width, n_stored = ix->fields ? ix->fields->n - 1 : 1;
+    const uint8_t *at = ix->title_positions ? ix->title_positions + (size_t)docid * n_stored * width : NULL;
+    uint64_t begin = 0;
+    *n = at ? n_stored : 0;
+    for (uint32_t f = 0; f < *n; ++f, at += width) {
+        uint32_t len = 0;
+        memcpy(&len, at, width); /* little-endian: the low bytes come first */
+        begins[f] = begin += len;
+    }
+}
+
+void gx_index_field_positions(const gx_index *ix, uint32_t docid, uint32_t *lens)
+{
+    uint64_t begins[GX_MAX_FIELDS];
+    uint32_t n;
+    gx_index_stretches(ix, docid, &n, begins);
+    for (uint32_t f = 0; f < n; ++f)
+        lens[f] = (uint32_t)(begins[f] - (f ? begins[f - 1] : 0));
+}

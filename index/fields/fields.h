@@ -68,4 +68,11 @@ gx_status gx_fields_count(uint32_t **rows, size_t *max, const uint32_t *tfs, uin
 /* Documents that have the term in each field, dfs[n], of a file. false: damaged. */
 bool gx_fields_dfs(const gx_index *ix, uint32_t term, uint32_t *dfs);
 
+/* The stretches of a document's positions, of which no phrase has two: its title and its text, or its fields. Where all
+ * of them but the first begin, begins[*n], docid < ix->n_docs; *n < GX_MAX_FIELDS. */
+void gx_index_stretches(const gx_index *ix, uint32_t docid, uint32_t *n, uint64_t *begins);
+
+/* How many positions each field but the last takes, lens[n - 1], of a file with n fields and positions. */
+void gx_index_field_positions(const gx_index *ix, uint32_t docid, uint32_t *lens);
+
 #endif

@@ -33,7 +33,8 @@ static gx_status write_document(gx_builder *b, const gx_document *doc, uint32_t 
                               .text = text ? doc->text : NULL,
                               .text_len = text ? doc->text_len : 0};
     const gx_status st = gx_writer_add_document(b->writer, &kept, n_tokens, err);
-    return st == GX_OK && b->opt.positions && !b->opt.n_fields ? gx_writer_add_title_positions(b->writer, &title_positions, 1, err) : st;
+    const bool titled = b->opt.positions && !b->opt.n_fields;
+    return st == GX_OK && titled ? gx_writer_add_title_positions(b->writer, &title_positions, 1, err) : st;
 }
 
 /* A document in the spooled file: this struct, then id, title and text as far as the index stores

@@ -31,7 +31,8 @@ static bool is_taken(const gx_index *ix, const gx_plan *plan)
 {
     if (plan->n_phrases == 0)
         return true;
-    return (!ix->fields || ix->fields->n <= 2) && gx_plan_suits_program(plan) && (plan->op != GX_OP_OR || plan->n_phrases == 1);
+    return (!ix->fields || ix->fields->n <= 2) && gx_plan_suits_program(plan) &&
+           (plan->op != GX_OP_OR || plan->n_phrases == 1);
 }
 
 static bool open_group(group *g, uint32_t n)
