@@ -580,6 +580,7 @@ static bool add_by_documents(gx_facet_count *f, const gx_index *ix, const gx_col
 #define WORD_TIME 0.4
 #define RANK_TIME 0.7
 #define NUMBER_TIME 1.6
+#define PRESENT_TIME 0.5 /* of a document, whether it has any of several values */
 
 bool gx_facet_bins_are_in_groups(const gx_facet *facet, const gx_column *c)
 {
@@ -687,6 +688,21 @@ static bool add_by_columns(gx_facet_count *f, const gx_index *ix, const gx_colum
     return good;
 }
 
+/* Of a column with starts, the set's documents that have a value. */
+static uint64_t count_present(const gx_index *ix, const gx_column *c, const uint64_t *words)
+{
+    const uint32_t *const starts = c->starts;
+    uint64_t n = 0;
+    for (size_t w = 0; w < n_words_of(ix); ++w) {
+        const uint32_t first = (uint32_t)(64 * w), some = ix->n_docs - first < 64 ? ix->n_docs - first : 64;
+        uint64_t has = 0;
+        for (uint32_t i = 0; i < some && words[w]; ++i)
+            has |= (uint64_t)(starts[first + i] < starts[first + i + 1]) << i;
+        n += (uint64_t)__builtin_popcountll(has & words[w]);
+    }
+    return n;
+}
+
 /* ---- a part ---- */
 
 void gx_facet_count_look(gx_facet_count *f, const gx_index *ix, uint32_t column, const uint64_t *words)
@@ -721,15 +737,17 @@ gx_status gx_facet_count_add(gx_facet_count *f, const gx_index *ix, uint32_t col
     const uint64_t *set = drop_missing(ix, c, words, scratch);
     const uint64_t n = gx_filter_kernels_best()->count(set, n_words_of(ix));
     const bool all_present = !c->starts || c->n_present == ix->n_docs; /* of the set */
+    const double more = all_present || n == ix->n_docs ? 0 : PRESENT_TIME * ix->n_docs;
     if (f->facet.grouping == GX_FACET_BINS && !make_edges(f))
         return no_memory(err);
     f->bins_of = ix;
     f->bins_column = c;
     bool columns = f->way == GX_FACET_BY_COLUMNS;
-    if (f->way == GX_FACET_AUTO && n && time_by_documents(ix, c, n) > time_by_columns(ix, c))
-        columns = all_present && gx_facet_bins_are_in_groups(&f->facet, c);
+    if (f->way == GX_FACET_AUTO && n && time_by_documents(ix, c, n) > time_by_columns(ix, c) + more)
+        columns = gx_facet_bins_are_in_groups(&f->facet, c);
     f->sorted = f->n_strings == 0;
-    return n == 0 || (columns ? add_by_columns : add_by_documents)(f, ix, c, set, n) ? GX_OK : no_memory(err);
+    const uint64_t present = all_present || !columns ? n : n == ix->n_docs ? c->n_present : count_present(ix, c, set);
+    return n == 0 || (columns ? add_by_columns : add_by_documents)(f, ix, c, set, present) ? GX_OK : no_memory(err);
 }
 
 /* ---- the end ---- */

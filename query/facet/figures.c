@@ -188,21 +188,46 @@ static void add_floats(gx_tally *t, const gathered *g)
     }
 }
 
-/* The same where shifts are below 64: the two halves without a choice. */
+/* A double in units of 2^(least + GX_SUM_UNIT), where shifts are below 64: the two halves without a choice. */
+static inline gx_wide near_float(uint64_t bits, uint64_t least)
+{
+    const uint64_t biased = bits >> 52 & 0x7ff, normal = biased != 0,
+                   m = (bits & ((UINT64_C(1) << 52) - 1)) | normal << 52, shift = (biased - normal - least) & 63,
+                   sign = -(bits >> 63);
+    const gx_wide v = (gx_wide)((unsigned __int128)(m >> 1 >> (63 - shift)) << 64 | m << shift);
+    const gx_wide all = (gx_wide)((unsigned __int128)sign << 64 | sign);
+    return (v ^ all) - all;
+}
+
 static void add_near_floats(gx_tally *t, const gathered *g)
 {
     gx_slot_tally *const slots = t->slots;
     const uint64_t least = (uint64_t)(t->exponent - GX_SUM_UNIT);
     for (uint32_t i = 0; i < g->n; ++i) {
-        const uint64_t bits = g->raw[i], biased = bits >> 52 & 0x7ff, normal = biased != 0,
-                       m = (bits & ((UINT64_C(1) << 52) - 1)) | normal << 52, shift = (biased - normal - least) & 63,
-                       sign = -(bits >> 63);
-        const gx_wide v = (gx_wide)((unsigned __int128)(m >> 1 >> (63 - shift)) << 64 | m << shift);
-        const gx_wide all = (gx_wide)((unsigned __int128)sign << 64 | sign);
         gx_slot_tally *s = &slots[g->slots[i]];
-        s->sum += (v ^ all) - all;
+        s->sum += near_float(g->raw[i], least);
         ++s->n;
     }
+}
+
+/* The same of one slot, whose sum need not wait for memory. */
+static void add_near_floats_of_one(gx_tally *t, const gathered *g)
+{
+    const uint64_t least = (uint64_t)(t->exponent - GX_SUM_UNIT);
+    gx_wide sum = 0;
+    for (uint32_t i = 0; i < g->n; ++i)
+        sum += near_float(g->raw[i], least);
+    t->slots->sum += sum;
+    t->slots->n += g->n;
+}
+
+static void add_offsets_of_one(gx_tally *t, const gathered *g)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < g->n; ++i)
+        sum += g->raw[i];
+    t->offsets[0] += sum;
+    t->offsets[1] += g->n;
 }
 
 static void add_exactly(gx_tally *t, const gathered *g)
@@ -224,6 +249,20 @@ static void add_extremes(gx_tally *t, const gathered *g)
     }
 }
 
+static void add_extremes_of_one(gx_tally *t, const gathered *g)
+{
+    gx_slot_tally *const s = t->slots;
+    const gx_column *c = t->c;
+    uint64_t least = s->least, greatest = s->greatest;
+    for (uint32_t i = 0; i < g->n; ++i) {
+        const uint64_t key = gx_value_key(c, g->raw[i]);
+        least = key < least ? key : least;
+        greatest = key > greatest ? key : greatest;
+    }
+    s->least = least;
+    s->greatest = greatest;
+}
+
 static bool keep_values(gx_tally *t, const gathered *g)
 {
     if (!gx_reserve(&t->values.keys, &t->values.max, t->values.n + g->n, sizeof *t->values.keys) ||
@@ -238,15 +277,17 @@ static bool keep_values(gx_tally *t, const gathered *g)
 
 static gx_status add_gathered(gx_tally *t, gathered *g, gx_error *err)
 {
-    const bool floats = t->type == GX_ATTRIBUTE_FLOAT;
+    const bool floats = t->type == GX_ATTRIBUTE_FLOAT, one = t->n_slots == 1;
     if (floats && !t->one_shift)
         drop_no_numbers(g);
-    (!floats        ? (t->c->width <= 4 ? add_offsets : add_numbers)
+    (!floats        ? (t->c->width > 4 ? add_numbers
+                       : one           ? add_offsets_of_one
+                                       : add_offsets)
      : t->exact     ? add_exactly
-     : t->one_shift ? add_near_floats
+     : t->one_shift ? (one ? add_near_floats_of_one : add_near_floats)
                     : add_floats)(t, g);
     if (t->asked.figures & (GX_FIGURE_MIN | GX_FIGURE_MAX))
-        add_extremes(t, g);
+        (one ? add_extremes_of_one : add_extremes)(t, g);
     const bool values = t->asked.figures & GX_FIGURE_DISTINCT || t->asked.n_percentiles;
     return !values || keep_values(t, g) ? GX_OK : no_memory(err);
 }
