@@ -148,10 +148,10 @@ def text_of(shop, request, page):
                                else ", %.2f to %.2f, on average %.2f" % (prices["min"], prices["max"], prices["avg"]))
     for name, boxes in page.boxes.items():
         yield "  %-9s%s" % (name, "  ".join("[%s] %s (%d)" % (" x"[is_set], value, n) for value, n, is_set in boxes))
-    for hit in page.products:
+    for hit, title in zip(page.products, shop.index.titles(h.docid for h in page.products)):
         has = hit.attributes
         yield "%5d. %-36s %10s  %4s  %d  %s" % (
-            hit.rank, shop.index.title(hit.docid), "%.2f" % has["price"] if "price" in has else "ask us",
+            hit.rank, title, "%.2f" % has["price"] if "price" in has else "ask us",
             "%.1f*" % has["rating"] if "rating" in has else "", has["year"], ", ".join(has.get("tags", ())))
     if page.next is not None:
         yield "next page: --after %s" % page.next

@@ -247,16 +247,18 @@ class _Facets:
         kind = ffi.string(lib.gx_attribute_type_name(answer.type)).decode()
 
         def value(group: Any) -> Any:
-            text = ffi.buffer(group.text, group.len)[:].decode("utf-8", "surrogateescape")
-            if kind in ("int", "float") and not text.startswith("["):
+            text = unpack(group.text, group.len).decode("utf-8", "surrogateescape")
+            if number and not text.startswith("["):
                 return int(group.first) if kind == "int" else float(group.low)
             return bool(group.first) if kind == "bool" else text
 
-        values = [value(answer.groups[g]) for g in range(answer.n)]
-        counts = [(values[g], int(answer.groups[g].count)) for g in range(answer.n)]
+        unpack, number = ffi.unpack, kind in ("int", "float")
+        groups = ffi.unpack(answer.groups, answer.n) if answer.n else []
+        values = [value(group) for group in groups]
+        counts = [(v, group.count) for v, group in zip(values, groups)]
         name = ffi.buffer(answer.name, answer.name_len)[:].decode("utf-8", "surrogateescape")
         facet = Facet(counts, name, kind, int(answer.n_present), int(answer.n_missing), int(answer.n_groups))
-        for g in range(answer.n):
+        for g in range(answer.n if answer.n_sums or answer.inner else 0):
             if answer.n_sums:
                 facet.sums[values[g]] = cls._figures(answer, g)
             inner = lib.gx_facet_inner(answer, g)
@@ -1129,12 +1131,22 @@ class Index:
         """{name: value} of a document's attributes, by docid or docno. An int, float, bool or keyword is itself, a
         date a str as filters write it. An attribute of which documents may have several values is always a list; one
         of which the document has none is left out."""
+        return self._attributes_of([document])[0]
+
+    def _attributes_of(self, documents: Iterable[Union[str, int]]) -> List[Dict[str, Any]]:
         text, values, err = ffi.new("gx_text *"), ffi.new("gx_values *"), new_error()
         with self._use() as file:
+            n = lib.gx_index_n_attributes(file)
             try:
-                check(lib.gx_text_add_attributes(text, file, self._docid_of(document), ffi.NULL,
-                                                 lib.gx_index_n_attributes(file), values, err), err)
-                return cast(Dict[str, Any], json.loads(bytes(ffi.buffer(text.bytes, text.len))))
+                lib.gx_text_add(text, b"[", 1)
+                for i, document in enumerate(documents):
+                    lib.gx_text_add(text, b",", i > 0)
+                    check(lib.gx_text_add_attributes(text, file, self._docid_of(document), ffi.NULL, n, values, err),
+                          err)
+                lib.gx_text_add(text, b"]", 1)
+                if text.failed:
+                    raise MemoryError
+                return cast(List[Dict[str, Any]], json.loads(bytes(ffi.buffer(text.bytes, text.len))))
             finally:
                 lib.gx_values_free(values)
                 lib.free(text.bytes)
@@ -1280,10 +1292,18 @@ class Index:
 
     def title(self, document: Union[str, int]) -> str:
         """The stored title of a document; "" where there is none."""
-        n = ffi.new("size_t *")
+        return self.titles([document])[0]
+
+    def titles(self, documents: Iterable[Union[str, int]]) -> List[str]:
+        """The stored titles of documents, by docid or docno."""
+        if isinstance(documents, (str, bytes)):
+            raise TypeError("documents are many, not one %s: Index.title gives one title" % type(documents).__name__)
+        n, titles = ffi.new("size_t *"), []
         with self._use() as file:
-            text = lib.gx_index_doc_title(file, self._docid_of(document), n)
-            return bytes(ffi.buffer(text, n[0])).decode("utf-8", "replace") if n[0] else ""
+            for document in documents:
+                text = lib.gx_index_doc_title(file, self._docid_of(document), n)
+                titles.append(bytes(ffi.buffer(text, n[0])).decode("utf-8", "replace") if n[0] else "")
+        return titles
 
     def text(self, document: Union[str, int]) -> str:
         """The stored text of a document. NotFoundError where the index keeps no texts."""

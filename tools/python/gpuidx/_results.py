@@ -21,6 +21,7 @@ class Hit(_HitFields):
     """One document of an answer: (docno, score, docid, rank)."""
 
     _index: "Optional[Index]" = None
+    _read: "Optional[_Attributes]" = None
 
     @property
     def attributes(self) -> Dict[str, Any]:
@@ -28,15 +29,33 @@ class Hit(_HitFields):
         closed, or where the hit does not know it (it was unpickled)."""
         if self._index is None:
             raise ValueError("this hit does not know its index; Index.attributes_of(hit.docno) does")
-        return self._index.attributes_of(self.docid)
+        return self._index.attributes_of(self.docid) if self._read is None else self._read.of(self._index, self.docid)
 
     def __getstate__(self) -> None:
         return None  # the index stays behind
 
 
-def _hit(index: "Index", docno: str, score: float, docid: int, rank: int) -> Hit:
+class _Attributes:
+    """Attributes of the documents of one answer, which are read together, some at a time: who shows one shows others."""
+
+    AT_ONCE = 32
+
+    def __init__(self, docids: List[int]) -> None:
+        self._docids, self._found = docids, {}  # type: List[int], Dict[int, Dict[str, Any]]
+
+    def of(self, index: "Index", docid: int) -> Dict[str, Any]:
+        found = None if index._closing else self._found.get(docid)
+        if found is None:
+            at = self._docids.index(docid)
+            some = self._docids[at:at + self.AT_ONCE]
+            self._found = there = dict(zip(some, index._attributes_of(some)))
+            found = there[docid]
+        return {name: list(v) if isinstance(v, list) else v for name, v in found.items()}
+
+
+def _hit(index: "Index", docno: str, score: float, docid: int, rank: int, read: Optional[_Attributes] = None) -> Hit:
     hit = Hit(docno, score, docid, rank)
-    hit._index = index
+    hit._index, hit._read = index, read
     return hit
 
 
@@ -130,9 +149,10 @@ class Results:
     def hits(self, i: int = 0) -> List[Hit]:
         """The hits of the i-th query, best first."""
         docids, scores = self._row(i)
-        names = self.index.docnos(docids)
-        rows = zip(names, scores.tolist(), docids.tolist())
-        return [_hit(self.index, n, s, d, r) for r, (n, s, d) in enumerate(rows, self.first + 1)]
+        names, numbers = self.index.docnos(docids), docids.tolist()
+        read = _Attributes(numbers)
+        rows = zip(names, scores.tolist(), numbers)
+        return [_hit(self.index, n, s, d, r, read) for r, (n, s, d) in enumerate(rows, self.first + 1)]
 
     def _row(self, i: int) -> Tuple[Any, Any]:
         if self.single:
