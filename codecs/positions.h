@@ -42,6 +42,13 @@ typedef struct gx_position_place {
 bool gx_positions_decode_on(gx_block_positions b, uint64_t all, uint64_t first, uint64_t n, uint32_t *values,
                             gx_position_place *place);
 
+#define GX_SUMS_ROOM 80u /* integers behind the sums of a block that may be written */
+
+/* sums[i] becomes the sum of the first i + 1 values, each and one more: positions run on from posting to posting, 1 too
+ * high. sums has room for GX_SUMS_ROOM more. false: the block is damaged, or the last sum is above GX_MAX_POSITION, and
+ * what is in sums means nothing. */
+bool gx_positions_sums(gx_block_positions b, uint32_t all, uint32_t *sums);
+
 /* Whether the encoder has made the block of these values, [all], as gx_positions_decode gives them. */
 bool gx_positions_valid(gx_block_positions b, uint64_t all, const uint32_t *values);
 

@@ -8,7 +8,7 @@
 
 enum { MOST = 3000 };
 
-static uint32_t values[MOST], decoded[MOST];
+static uint32_t values[MOST], decoded[MOST], sums[MOST + GX_SUMS_ROOM];
 
 /* A block in memory of its own, where a read outside is found. */
 typedef struct block {
@@ -44,6 +44,19 @@ static uint64_t bits_with(const uint32_t *v, uint32_t n, uint32_t b)
     return bits;
 }
 
+/* As gx_positions_sums, by one value after the other. */
+static void check_sums(const block *x, uint32_t n)
+{
+    uint64_t sum = 0;
+    const bool good = gx_positions_sums(x->b, n, sums), right = gx_positions_decode(x->b, n, 0, n, decoded);
+    for (uint32_t i = 0; i < n && right; ++i)
+        sum += decoded[i] + (uint64_t)1;
+    assert_int_equal(good, right && sum <= GX_MAX_POSITION);
+    sum = 0;
+    for (uint32_t i = 0; i < n && good; ++i)
+        assert_int_equal(sums[i], sum += decoded[i] + (uint64_t)1);
+}
+
 static void check_block(const uint32_t *v, uint32_t n, uint64_t *r)
 {
     const block x = encode(v, n);
@@ -62,7 +75,9 @@ static void check_block(const uint32_t *v, uint32_t n, uint64_t *r)
         assert_true(gx_positions_decode(x.b, n, first, some, decoded));
         assert_memory_equal(decoded, v + first, some * sizeof *v);
     }
+    check_sums(&x, n);
     assert_false(gx_positions_decode((gx_block_positions){x.words, x.b.n_words - 1}, n, 0, n, decoded));
+    assert_false(gx_positions_sums((gx_block_positions){x.words, x.b.n_words - 1}, n, sums));
     free(x.words);
 }
 
@@ -107,6 +122,7 @@ static void damaged_blocks_are_refused_or_decoded(void **state)
         if (good && claimed == n && memcmp(decoded, values, n * sizeof *values) != 0)
             unlike += gx_positions_valid(x.b, claimed, decoded);
         gx_positions_decode(x.b, claimed, first, claimed - first, decoded);
+        check_sums(&x, claimed);
         free(x.words);
     }
     assert_true(refused > 100);
