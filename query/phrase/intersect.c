@@ -27,6 +27,35 @@ static uint32_t intersect_portable(const uint32_t *docids, uint32_t n, const uin
     return found;
 }
 
+static void keep_portable(uint32_t *array, const uint32_t *from, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; ++i)
+        array[i] = array[from[i]];
+}
+
+static uint32_t within_portable(const uint32_t *docids, const uint32_t *at, uint32_t n, uint32_t base,
+                                const uint32_t *tfs, const uint32_t *lens, const uint32_t *most, uint32_t first,
+                                uint32_t *from)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t tf = tfs[at[i] - base];
+        from[kept] = first + i;
+        kept += lens[docids[i]] <= most[tf < GX_LIMIT_TFS ? tf : GX_LIMIT_TFS - 1];
+    }
+    return kept;
+}
+
+static void begins_portable(const uint32_t *values, uint32_t n, uint32_t *sums)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        sums[i] = sum;
+        sum += values[i];
+    }
+    sums[n] = sum;
+}
+
 /* Both rise. */
 static uint32_t keep_starts_portable(uint32_t *starts, uint32_t n, const uint32_t *positions, uint32_t n_positions,
                                      uint32_t add)
@@ -87,6 +116,55 @@ static uint32_t intersect_avx512(const uint32_t *docids, uint32_t n, const uint3
     return found;
 }
 
+/* The places that are read rise, and none is before those that are written. */
+static void keep_avx512(uint32_t *array, const uint32_t *from, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i += 16) {
+        const __mmask16 there = (__mmask16)(n - i < 16 ? (1u << (n - i)) - 1 : 0xffff);
+        const __m512i places = _mm512_maskz_loadu_epi32(there, from + i);
+        _mm512_mask_storeu_epi32(array + i, there,
+                                 _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), there, places, array, 4));
+    }
+}
+
+static uint32_t within_avx512(const uint32_t *docids, const uint32_t *at, uint32_t n, uint32_t base,
+                              const uint32_t *tfs, const uint32_t *lens, const uint32_t *most, uint32_t first,
+                              uint32_t *from)
+{
+    const __m512i zero = _mm512_setzero_si512(), last = _mm512_set1_epi32((int)GX_LIMIT_TFS - 1);
+    const __m512i limits = _mm512_loadu_si512(most), begin = _mm512_set1_epi32((int)base);
+    __m512i number = _mm512_add_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
+                                      _mm512_set1_epi32((int)first));
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i += 16) {
+        const __mmask16 there = (__mmask16)(n - i < 16 ? (1u << (n - i)) - 1 : 0xffff);
+        const __m512i posting = _mm512_sub_epi32(_mm512_maskz_loadu_epi32(there, at + i), begin);
+        const __m512i tf = _mm512_min_epu32(_mm512_mask_i32gather_epi32(zero, there, posting, tfs, 4), last);
+        const __m512i doc = _mm512_maskz_loadu_epi32(there, docids + i);
+        const __m512i len = _mm512_mask_i32gather_epi32(zero, there, doc, lens, 4);
+        const __mmask16 good = _mm512_mask_cmple_epu32_mask(there, len, _mm512_permutexvar_epi32(tf, limits));
+        _mm512_storeu_si512(from + kept, _mm512_maskz_compress_epi32(good, number));
+        kept += (uint32_t)_mm_popcnt_u32(good);
+        number = _mm512_add_epi32(number, _mm512_set1_epi32(16));
+    }
+    return kept;
+}
+
+static void begins_avx512(const uint32_t *values, uint32_t n, uint32_t *sums)
+{
+    const __m512i zero = _mm512_setzero_si512();
+    __m512i sum = zero;
+    for (uint32_t i = 0; i <= n; i += 16) {
+        const __m512i value = _mm512_loadu_si512(values + i);
+        __m512i x = _mm512_add_epi32(value, _mm512_alignr_epi32(value, zero, 15));
+        x = _mm512_add_epi32(x, _mm512_alignr_epi32(x, zero, 14));
+        x = _mm512_add_epi32(x, _mm512_alignr_epi32(x, zero, 12));
+        x = _mm512_add_epi32(_mm512_add_epi32(x, _mm512_alignr_epi32(x, zero, 8)), sum);
+        _mm512_storeu_si512(sums + i, _mm512_sub_epi32(x, value));
+        sum = _mm512_permutexvar_epi32(_mm512_set1_epi32(15), x);
+    }
+}
+
 static uint64_t sum_avx512(const uint32_t *values, uint32_t n)
 {
     __m512i sum = _mm512_setzero_si512();
@@ -145,6 +223,33 @@ gx_intersect_fn *gx_intersect_best(void)
         return intersect_avx2;
 #endif
     return intersect_portable;
+}
+
+gx_keep_fn *gx_keep_best(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (gx_intersect_best() == intersect_avx512)
+        return keep_avx512;
+#endif
+    return keep_portable;
+}
+
+gx_within_fn *gx_within_best(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (gx_intersect_best() == intersect_avx512)
+        return within_avx512;
+#endif
+    return within_portable;
+}
+
+gx_begins_fn *gx_begins_best(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (gx_intersect_best() == intersect_avx512)
+        return begins_avx512;
+#endif
+    return begins_portable;
 }
 
 gx_sum_fn *gx_sum_best(void)

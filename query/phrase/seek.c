@@ -11,11 +11,10 @@
 #include "query/phrase/intersect.h"
 
 #define NONE UINT32_MAX
-#define N_TFS 16u          /* tfs for which limits of lengths are kept */
 #define CANCEL_EVERY 64u   /* batches between two calls of cancel */
 #define SLACK (1 + 1e-6)   /* more than the roundings of an impact */
 #define FEW_WORDS 16u      /* of a phrase whose words are taken one after the other */
-#define DENSE 8u           /* a block is decoded whole where one in so many of its postings is a candidate */
+#define DENSE 128u         /* a block is decoded whole where it has at most so many positions a candidate */
 #define MAX_WHOLE 65536u   /* positions of a block that is decoded whole */
 #define FEW_OF_MASK 4u     /* a mask with so many times fewer documents than the shortest list drives the search */
 #define LOSSY_LENGTH 1.125 /* a length is at most this many times what gx_lossy_length keeps */
@@ -32,23 +31,24 @@ typedef struct cursor {
     uint64_t sum, total;            /* .. are so many positions, all together `total`; 0: not yet known */
     gx_position_place place;        /* of tf_block: where the last positions end */
     uint32_t whole_block;           /* whose positions are all decoded; NONE: of none */
-    uint32_t *whole;                /* [max_whole] they, posting by posting */
+    uint32_t *whole;                /* [max_whole] their sums (gx_positions_sums), the first one 0 */
     size_t max_whole;
-    uint32_t begins[GX_MAX_BLOCK + 1]; /* of each posting in whole[] */
-    uint32_t position_doc;             /* whose positions are decoded; NONE: of none */
+    uint32_t begins[GX_MAX_BLOCK + 1 + GX_BLOCK_PAD]; /* of each posting in whole[] */
+    uint32_t position_doc;                            /* whose positions are decoded; NONE: of none */
     uint32_t n_positions;
     uint32_t *positions; /* [max_positions] */
     size_t max_positions;
     uint32_t docids[GX_MAX_BLOCK + GX_BLOCK_PAD], tfs[GX_MAX_BLOCK + GX_BLOCK_PAD];
 } cursor;
 
-/* What a document needs to reach the threshold, by the tf of the first list alone. */
+/* What a document needs to reach the threshold, by the tf of the first list alone, or of any list where one phrase of
+ * words in a row is all that is sought. */
 typedef struct limits {
-    bool apply;
-    uint32_t threshold;    /* for which they are made */
-    double w;              /* of what the tf bounds, */
-    double others;         /* and the most that all else adds */
-    uint64_t below[N_TFS]; /* a document of that tf must be shorter than this; of the last one no limit is known */
+    bool apply, all;             /* all: of any list */
+    uint32_t threshold;          /* for which they are made */
+    double w;                    /* of what the tf bounds, */
+    double others;               /* and the most that all else adds */
+    uint32_t most[GX_LIMIT_TFS]; /* a document of that tf is no longer than this; of the last one no limit is known */
 } limits;
 
 typedef struct seeking {
@@ -73,6 +73,9 @@ typedef struct seeking {
     gx_sum_fn *sum;
     gx_keep_starts_fn *keep_starts;
     bool titles; /* documents have several stretches */
+    gx_keep_fn *keep_of;
+    gx_within_fn *within;
+    gx_begins_fn *find_begins;
     bool exact;  /* one phrase of words in a row, which are few */
     limits limits;
 } seeking;
@@ -231,6 +234,7 @@ static void plan_limits(seeking *k)
     const gx_seek *s = k->s;
     limits *l = &k->limits;
     *l = (limits){.apply = s->scores && s->threshold && !gx_scorer_is_linear(s->norm)};
+    l->all = l->apply && k->exact && s->n_words == 0;
     for (uint32_t i = 0; i < s->n_words; ++i) {
         const bool first = s->words[i].list == k->cursors[0].id;
         if (s->words[i].w < 0)
@@ -255,17 +259,17 @@ static void make_limits(seeking *k)
     const gx_scorer norm = k->s->norm;
     const double least = (double)*k->s->threshold - l->others;
     l->threshold = *k->s->threshold;
-    for (uint32_t tf = 0; tf < N_TFS; ++tf) {
-        l->below[tf] = UINT64_MAX;
-        if (least <= 0 || tf == 0 || tf + 1 == N_TFS)
+    for (uint32_t tf = 0; tf < GX_LIMIT_TFS; ++tf) {
+        l->most[tf] = UINT32_MAX;
+        if (least <= 0 || tf == 0 || tf + 1 == GX_LIMIT_TFS)
             continue;
         const double most = tf * (l->w * SLACK / least - 1) * SLACK - norm.c0; /* of c1 times the length */
-        if (most < 0)
-            l->below[tf] = most * SLACK < -1e-6 * norm.c0 ? 0 : 2;
-        else if (norm.c1 > 0)
-            l->below[tf] = most / norm.c1 < 1e15
-                               ? (uint64_t)(most / norm.c1 * SLACK * (norm.lossy ? LOSSY_LENGTH : 1)) + 2
-                               : UINT64_MAX;
+        if (most < 0) { /* a document that holds a word is not of length 0 */
+            l->most[tf] = most * SLACK < -1e-6 * norm.c0 ? 0 : 1;
+        } else if (norm.c1 > 0) {
+            const double length = most / norm.c1 * SLACK * (norm.lossy ? LOSSY_LENGTH : 1) + 1;
+            l->most[tf] = length < UINT32_MAX ? (uint32_t)length : UINT32_MAX;
+        }
     }
 }
 
@@ -372,13 +376,11 @@ static bool decode_positions(seeking *k, cursor *c, uint32_t posting, uint32_t d
 static void keep_candidates(seeking *k, uint32_t n, uint32_t n_lists)
 {
     const size_t batch = (size_t)k->batch + GX_BLOCK_PAD;
-    for (uint32_t i = 0; i < n; ++i)
-        k->doc[i] = k->doc[k->from[i]];
-    for (uint32_t c = 0; c < n_lists && n < k->n; ++c) {
-        uint32_t *at = k->at + c * batch;
-        for (uint32_t i = 0; i < n; ++i)
-            at[i] = at[k->from[i]];
-    }
+    if (n == k->n)
+        return;
+    k->keep_of(k->doc, k->from, n);
+    for (uint32_t c = 0; c < n_lists; ++c)
+        k->keep_of(k->at + c * batch, k->from, n);
     k->n = n;
 }
 
@@ -399,25 +401,27 @@ static void keep_allowed(seeking *k, uint32_t n_lists)
     keep_candidates(k, kept, n_lists);
 }
 
-/* By the tfs of the first list, whose block they are. */
-static void keep_within_limits(seeking *k)
+/* By the tfs of a list, in which all are. */
+static void keep_within_limits(seeking *k, uint32_t list)
 {
+    const size_t batch = (size_t)k->batch + GX_BLOCK_PAD;
     limits *l = &k->limits;
-    cursor *c = &k->cursors[0];
-    const uint32_t *lens = k->s->ix->doc_lens;
+    cursor *c = &k->cursors[list];
+    const uint32_t *at = k->at + list * batch;
     uint32_t kept = 0;
     if (!l->apply || *k->s->threshold <= l->others)
         return;
     if (*k->s->threshold != l->threshold)
         make_limits(k);
-    decode_tfs(c, c->block);
-    const uint32_t base = c->block * c->list.block_len;
-    for (uint32_t i = 0; i < k->n; ++i) {
-        const uint32_t tf = c->tfs[k->at[i] - base];
-        k->from[kept] = i;
-        kept += lens[k->doc[i]] < l->below[tf < N_TFS ? tf : N_TFS - 1];
+    for (uint32_t i = 0, end; i < k->n; i = end) {
+        const uint32_t block = block_of(c, at[i]), base = block * c->list.block_len;
+        const uint32_t next = base + gx_list_block_n(&c->list, block);
+        for (end = i + 1; end < k->n && at[end] < next; ++end)
+            ;
+        decode_tfs(c, block);
+        kept += k->within(k->doc + i, at + i, end - i, base, c->tfs, k->s->ix->doc_lens, l->most, i, k->from + kept);
     }
-    keep_candidates(k, kept, 1);
+    keep_candidates(k, kept, list + 1);
 }
 
 static void keep_held(seeking *k, uint32_t list)
@@ -518,59 +522,51 @@ static bool examine(seeking *k, uint32_t i, uint32_t *score, uint32_t *tf)
 
 /* ---- one phrase of words in a row: a word at a time, for all candidates ---- */
 
-/* Decode all positions of a block. false: memory, or they are damaged. */
+/* Decode all positions of a block, if it is a good one. false: no memory. */
 static bool decode_whole(seeking *k, cursor *c, uint32_t block)
 {
     const gx_block_positions b = gx_index_block_positions(k->s->ix, c->first_block + block);
-    const uint32_t n = gx_list_block_n(&c->list, block);
-    uint64_t greatest = 0;
-    if (!gx_reserve(&c->whole, &c->max_whole, c->total, sizeof *c->whole)) {
+    if (c->total > (uint64_t)b.n_words * 32)
+        return true;
+    if (!gx_reserve(&c->whole, &c->max_whole, c->total + 1 + GX_SUMS_ROOM, sizeof *c->whole)) {
         fail(k, GX_ENOMEM, "no memory for the positions of a block");
         return false;
     }
-    bool good = c->total <= (uint64_t)b.n_words * 32 && gx_positions_decode(b, c->total, 0, c->total, c->whole);
-    uint32_t begin = 0;
-    for (uint32_t i = 0; i < n && good; ++i) {
-        uint64_t at = UINT64_MAX;
-        c->begins[i] = begin;
-        for (const uint32_t end = begin + c->tfs[i]; begin < end; ++begin) {
-            at += c->whole[begin] + (uint64_t)1;
-            c->whole[begin] = (uint32_t)at;
-        }
-        greatest = at != UINT64_MAX && at > greatest ? at : greatest;
+    c->whole[0] = 0;
+    c->whole_block = NONE;
+    if (gx_positions_sums(b, (uint32_t)c->total, c->whole + 1)) {
+        k->find_begins(c->tfs, gx_list_block_n(&c->list, block), c->begins);
+        c->whole_block = block;
     }
-    c->begins[n] = begin;
-    c->whole_block = block;
-    if (good && greatest <= GX_MAX_POSITION)
-        return true;
-    fail(k, GX_ECORRUPT, "section POSN: positions are damaged");
-    return false;
+    return true;
 }
 
 /* Whether a block is to be decoded whole for so many of its postings. */
 static bool pays_whole(seeking *k, cursor *c, uint32_t block, uint32_t n_wanted)
 {
-    const uint32_t n = gx_list_block_n(&c->list, block);
-    if (c->whole_block == block || n_wanted * DENSE < n || n_wanted < 2)
+    if (c->whole_block == block || n_wanted < 2)
         return false;
     decode_tfs(c, block);
     if (!c->total)
-        c->total = k->sum(c->tfs, n);
-    return c->total <= MAX_WHOLE;
+        c->total = k->sum(c->tfs, gx_list_block_n(&c->list, block));
+    return c->total <= MAX_WHOLE && c->total <= (uint64_t)n_wanted * DENSE;
 }
 
-/* Positions of a posting, without a gap behind the title. NULL: failed. */
-static const uint32_t *positions_of(seeking *k, cursor *c, uint32_t block, uint32_t i, uint32_t *n)
+/* Positions of a posting, without a gap behind the title, each *more too high. NULL: failed. */
+static const uint32_t *positions_of(seeking *k, cursor *c, uint32_t block, uint32_t i, uint32_t *n, uint32_t *more)
 {
     const uint32_t in_block =
         k->at[(size_t)(c - k->cursors) * (k->batch + GX_BLOCK_PAD) + i] - block * c->list.block_len;
     if (c->whole_block == block) {
-        *n = c->begins[in_block + 1] - c->begins[in_block];
-        return c->whole + c->begins[in_block];
+        const uint32_t begin = c->begins[in_block];
+        *n = c->begins[in_block + 1] - begin;
+        *more = c->whole[begin] + 1;
+        return c->whole + 1 + begin;
     }
     if (!decode_positions(k, c, block * c->list.block_len + in_block, k->doc[i]))
         return NULL;
     *n = c->n_positions;
+    *more = 0;
     return c->positions;
 }
 
@@ -603,7 +599,7 @@ static bool use_word(seeking *k, const gx_phrase *p, uint32_t w, size_t *used)
     for (uint32_t i = 0, end; i < k->n; i = end) {
         const uint32_t block = block_of(c, at[i]);
         const uint64_t next = (block + (uint64_t)1) * c->list.block_len;
-        uint32_t n_wanted = 0, n;
+        uint32_t n_wanted = 0, n, more;
         for (end = i; end < k->n && at[end] < next; ++end)
             n_wanted += used || k->tfs[end];
         if (pays_whole(k, c, block, n_wanted) && !decode_whole(k, c, block))
@@ -612,7 +608,8 @@ static bool use_word(seeking *k, const gx_phrase *p, uint32_t w, size_t *used)
             const uint32_t *positions;
             if (!used && !k->tfs[j])
                 continue;
-            if (!(positions = positions_of(k, c, block, j, &n)) || !use_positions(k, positions, n, j, add, used))
+            if (!(positions = positions_of(k, c, block, j, &n, &more)) ||
+                !use_positions(k, positions, n, j, add - more, used))
                 return false;
         }
     }
@@ -644,6 +641,10 @@ static void keep_within_bounds(seeking *k)
     uint32_t kept = 0;
     if (!s->scores)
         return;
+    if (k->limits.all && !s->norm.lossy) { /* each list has left out what it bounds */
+        memset(k->scores, 0, k->n * sizeof *k->scores);
+        return;
+    }
     for (uint32_t i = 0; i < k->n; ++i)
         k->tfs[i] = UINT32_MAX;
     for (uint32_t w = 0; w < p->phrase.n && threshold; ++w)
@@ -730,8 +731,11 @@ static bool go_on(seeking *k, uint32_t batch)
 
 static bool finish_batch(seeking *k, uint32_t first)
 {
-    for (uint32_t c = first; c < k->n_cursors && k->n; ++c)
+    for (uint32_t c = first; c < k->n_cursors && k->n; ++c) {
         keep_held(k, c);
+        if (k->limits.all)
+            keep_within_limits(k, c);
+    }
     keep_filtered(k);
     return k->n == 0 || (k->exact ? take_exact(k) : take_candidates(k));
 }
@@ -746,7 +750,7 @@ static void run_by_list(seeking *k)
         for (uint32_t i = 0; i < k->n; ++i)
             k->at[i] = c->block * c->list.block_len + i;
         keep_allowed(k, 1);
-        keep_within_limits(k);
+        keep_within_limits(k, 0);
         if (!finish_batch(k, 1))
             return;
     }
@@ -798,6 +802,9 @@ gx_status gx_seek_run_plain(const gx_seek *s, gx_error *err)
                  .intersect = gx_intersect_best(),
                  .sum = gx_sum_best(),
                  .keep_starts = gx_keep_starts_best(),
+                 .keep_of = gx_keep_best(),
+                 .within = gx_within_best(),
+                 .find_begins = gx_begins_best(),
                  .exact = is_exact(s),
                  .titles = s->ix->title_positions != NULL};
     for (uint32_t i = 0; i < s->n_phrases; ++i)
