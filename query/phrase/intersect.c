@@ -72,6 +72,30 @@ static uint32_t keep_starts_portable(uint32_t *starts, uint32_t n, const uint32_
     return kept;
 }
 
+static uint32_t first_starts_portable(const gx_block_places *b, const uint32_t *at, uint32_t n, uint32_t add,
+                                      uint32_t *starts, uint32_t used, uint32_t *begin, uint32_t *n_starts)
+{
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t *begins = b->begins + (at[i] - b->base), more = add - b->sums[(int64_t)begins[0] - 1] - 1;
+        begin[i] = used;
+        n_starts[i] = begins[1] - begins[0];
+        for (uint32_t j = begins[0]; j < begins[1]; ++j)
+            starts[used++] = b->sums[j] + more;
+    }
+    return used;
+}
+
+static void next_starts_portable(const gx_block_places *b, const uint32_t *at, uint32_t n, uint32_t add,
+                                 uint32_t *starts, const uint32_t *begin, uint32_t *n_starts)
+{
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t *begins = b->begins + (at[i] - b->base), more = add - b->sums[(int64_t)begins[0] - 1] - 1;
+        if (n_starts[i])
+            n_starts[i] =
+                keep_starts_portable(starts + begin[i], n_starts[i], b->sums + begins[0], begins[1] - begins[0], more);
+    }
+}
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
@@ -210,6 +234,48 @@ static uint32_t keep_starts_avx512(uint32_t *starts, uint32_t n, const uint32_t 
     }
     return kept;
 }
+
+static uint32_t first_starts_avx512(const gx_block_places *b, const uint32_t *at, uint32_t n, uint32_t add,
+                                    uint32_t *starts, uint32_t used, uint32_t *begin, uint32_t *n_starts)
+{
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t *begins = b->begins + (at[i] - b->base), some = begins[1] - begins[0];
+        const uint32_t *sums = b->sums + begins[0];
+        const __m512i more = _mm512_set1_epi32((int)(add - sums[-1] - 1));
+        begin[i] = used;
+        n_starts[i] = some;
+        for (uint32_t j = 0; j < some; j += 16)
+            _mm512_storeu_si512(starts + used + j, _mm512_add_epi32(_mm512_loadu_si512(sums + j), more));
+        used += some;
+    }
+    return used;
+}
+
+static void next_starts_avx512(const gx_block_places *b, const uint32_t *at, uint32_t n, uint32_t add, uint32_t *starts,
+                               const uint32_t *begin, uint32_t *n_starts)
+{
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t *begins = b->begins + (at[i] - b->base), some = begins[1] - begins[0], old = n_starts[i];
+        const uint32_t *sums = b->sums + begins[0];
+        const uint32_t more = add - sums[-1] - 1;
+        uint32_t *mine = starts + begin[i];
+        if (old == 0)
+            continue;
+        if (old > 16 || some > MANY_POSITIONS) {
+            n_starts[i] = keep_starts_avx512(mine, old, sums, some, more);
+            continue;
+        }
+        const __mmask16 there = (__mmask16)((1u << old) - 1);
+        const __m512i x = _mm512_maskz_loadu_epi32(there, mine);
+        const __m512i wanted = _mm512_sub_epi32(x, _mm512_set1_epi32((int)more));
+        uint32_t found = 0;
+        for (uint32_t j = 0; j < some; ++j)
+            found |= _mm512_cmpeq_epi32_mask(wanted, _mm512_set1_epi32((int)sums[j]));
+        found &= there;
+        _mm512_mask_storeu_epi32(mine, there, _mm512_maskz_compress_epi32((__mmask16)found, x));
+        n_starts[i] = (uint32_t)_mm_popcnt_u32(found);
+    }
+}
 #pragma GCC pop_options
 #endif
 
@@ -268,4 +334,22 @@ gx_keep_starts_fn *gx_keep_starts_best(void)
         return keep_starts_avx512;
 #endif
     return keep_starts_portable;
+}
+
+gx_first_starts_fn *gx_first_starts_best(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (gx_intersect_best() == intersect_avx512)
+        return first_starts_avx512;
+#endif
+    return first_starts_portable;
+}
+
+gx_next_starts_fn *gx_next_starts_best(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (gx_intersect_best() == intersect_avx512)
+        return next_starts_avx512;
+#endif
+    return next_starts_portable;
 }

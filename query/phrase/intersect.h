@@ -42,4 +42,21 @@ typedef uint32_t gx_keep_starts_fn(uint32_t *starts, uint32_t n, const uint32_t 
                                    uint32_t add);
 gx_keep_starts_fn *gx_keep_starts_best(void);
 
+/* The positions of a block of postings: those of posting base + i are sums[j] - sums[begins[i] - 1] - 1, begins[i] <= j < begins[i + 1]. sums[-1] is 0. */
+typedef struct gx_block_places {
+    const uint32_t *sums, *begins;
+    uint32_t base;
+} gx_block_places;
+
+/* The positions of postings at[n], all in the block, and add become starts, which go on for 16 more. Of the i-th
+ * posting: starts[begin[i]], and n_starts[i] of them. The first begins at `used`. Returns the end. */
+typedef uint32_t gx_first_starts_fn(const gx_block_places *b, const uint32_t *at, uint32_t n, uint32_t add,
+                                    uint32_t *starts, uint32_t used, uint32_t *begin, uint32_t *n_starts);
+gx_first_starts_fn *gx_first_starts_best(void);
+
+/* Of the starts of posting at[i] keep those at which a position stands, too, less add. */
+typedef void gx_next_starts_fn(const gx_block_places *b, const uint32_t *at, uint32_t n, uint32_t add, uint32_t *starts,
+                               const uint32_t *begin, uint32_t *n_starts);
+gx_next_starts_fn *gx_next_starts_best(void);
+
 #endif

@@ -73,6 +73,8 @@ typedef struct seeking {
     gx_sum_fn *sum;
     gx_keep_starts_fn *keep_starts;
     bool titles; /* documents have several stretches */
+    gx_first_starts_fn *first_starts;
+    gx_next_starts_fn *next_starts;
     gx_keep_fn *keep_of;
     gx_within_fn *within;
     gx_begins_fn *find_begins;
@@ -552,24 +554,6 @@ static bool pays_whole(seeking *k, cursor *c, uint32_t block, uint32_t n_wanted)
     return c->total <= MAX_WHOLE && c->total <= (uint64_t)n_wanted * DENSE;
 }
 
-/* Positions of a posting, without a gap behind the title, each *more too high. NULL: failed. */
-static const uint32_t *positions_of(seeking *k, cursor *c, uint32_t block, uint32_t i, uint32_t *n, uint32_t *more)
-{
-    const uint32_t in_block =
-        k->at[(size_t)(c - k->cursors) * (k->batch + GX_BLOCK_PAD) + i] - block * c->list.block_len;
-    if (c->whole_block == block) {
-        const uint32_t begin = c->begins[in_block];
-        *n = c->begins[in_block + 1] - begin;
-        *more = c->whole[begin] + 1;
-        return c->whole + 1 + begin;
-    }
-    if (!decode_positions(k, c, block * c->list.block_len + in_block, k->doc[i]))
-        return NULL;
-    *n = c->n_positions;
-    *more = 0;
-    return c->positions;
-}
-
 /* Of candidate i: the positions of the first word become starts, of which those of the next ones leave some. */
 static bool use_positions(seeking *k, const uint32_t *positions, uint32_t n, uint32_t i, uint32_t add, size_t *used)
 {
@@ -589,6 +573,24 @@ static bool use_positions(seeking *k, const uint32_t *positions, uint32_t n, uin
     return true;
 }
 
+/* Of candidates [i, end), whose postings are in the block that is decoded whole. false: no memory. */
+static bool use_whole(seeking *k, cursor *c, const uint32_t *at, uint32_t i, uint32_t end, uint32_t add, size_t *used)
+{
+    const uint32_t base = c->whole_block * c->list.block_len;
+    const gx_block_places b = {c->whole + 1, c->begins, base};
+    if (!used) {
+        k->next_starts(&b, at + i, end - i, add, k->scratch, k->begin + i, k->tfs + i);
+        return true;
+    }
+    const uint32_t most = c->begins[gx_list_block_n(&c->list, c->whole_block)];
+    if (!gx_reserve(&k->scratch, &k->max_scratch, *used + most + GX_BLOCK_PAD, sizeof *k->scratch)) {
+        fail(k, GX_ENOMEM, "no memory for the matches of a phrase");
+        return false;
+    }
+    *used = k->first_starts(&b, at + i, end - i, add, k->scratch, (uint32_t)*used, k->begin + i, k->tfs + i);
+    return true;
+}
+
 /* All candidates at which matches may begin still, by one more word. used: of the first one, the places of scratch that
  * are taken; else NULL. false: failed. */
 static bool use_word(seeking *k, const gx_phrase *p, uint32_t w, size_t *used)
@@ -599,17 +601,21 @@ static bool use_word(seeking *k, const gx_phrase *p, uint32_t w, size_t *used)
     for (uint32_t i = 0, end; i < k->n; i = end) {
         const uint32_t block = block_of(c, at[i]);
         const uint64_t next = (block + (uint64_t)1) * c->list.block_len;
-        uint32_t n_wanted = 0, n, more;
+        uint32_t n_wanted = 0;
         for (end = i; end < k->n && at[end] < next; ++end)
             n_wanted += used || k->tfs[end];
         if (pays_whole(k, c, block, n_wanted) && !decode_whole(k, c, block))
             return false;
+        if (c->whole_block == block) {
+            if (!use_whole(k, c, at, i, end, add, used))
+                return false;
+            continue;
+        }
         for (uint32_t j = i; j < end; ++j) {
-            const uint32_t *positions;
             if (!used && !k->tfs[j])
                 continue;
-            if (!(positions = positions_of(k, c, block, j, &n, &more)) ||
-                !use_positions(k, positions, n, j, add - more, used))
+            if (!decode_positions(k, c, at[j], k->doc[j]) ||
+                !use_positions(k, c->positions, c->n_positions, j, add, used))
                 return false;
         }
     }
@@ -802,6 +808,8 @@ gx_status gx_seek_run_plain(const gx_seek *s, gx_error *err)
                  .intersect = gx_intersect_best(),
                  .sum = gx_sum_best(),
                  .keep_starts = gx_keep_starts_best(),
+                 .first_starts = gx_first_starts_best(),
+                 .next_starts = gx_next_starts_best(),
                  .keep_of = gx_keep_best(),
                  .within = gx_within_best(),
                  .find_begins = gx_begins_best(),
