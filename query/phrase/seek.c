@@ -14,7 +14,7 @@
 #define CANCEL_EVERY 64u   /* batches between two calls of cancel */
 #define SLACK (1 + 1e-6)   /* more than the roundings of an impact */
 #define FEW_WORDS 16u      /* of a phrase whose words are taken one after the other */
-#define DENSE 128u         /* a block is decoded whole where it has at most so many positions a candidate */
+#define DENSE 384u         /* a block is decoded whole where it has at most so many positions a candidate */
 #define MAX_WHOLE 65536u   /* positions of a block that is decoded whole */
 #define FEW_OF_MASK 4u     /* a mask with so many times fewer documents than the shortest list drives the search */
 #define LOSSY_LENGTH 1.125 /* a length is at most this many times what gx_lossy_length keeps */
@@ -390,15 +390,16 @@ static void keep_allowed(seeking *k, uint32_t n_lists)
 {
     const gx_seek *s = k->s;
     uint32_t kept = 0, most = 0;
-    for (uint32_t i = 0; i < k->n; ++i)
-        most = k->doc[i] > most ? k->doc[i] : most;
+    const uint32_t *doc = k->doc, n = k->n;
+    for (uint32_t i = 0; i < n; ++i)
+        most = doc[i] > most ? doc[i] : most;
     if (!s->mask && !s->allowed && most < s->ix->n_docs)
         return;
     for (uint32_t i = 0; i < k->n; ++i) {
-        const uint32_t doc = k->doc[i];
+        const uint32_t d = doc[i];
         k->from[kept] = i;
-        kept += doc < s->ix->n_docs && (!s->mask || gx_mask_has(s->mask, doc)) &&
-                (!s->allowed || (s->allowed[doc / 64] >> doc % 64 & 1));
+        kept += d < s->ix->n_docs && (!s->mask || gx_mask_has(s->mask, d)) &&
+                (!s->allowed || (s->allowed[d / 64] >> d % 64 & 1));
     }
     keep_candidates(k, kept, n_lists);
 }
@@ -418,8 +419,9 @@ static void keep_within_limits(seeking *k, uint32_t list)
     for (uint32_t i = 0, end; i < k->n; i = end) {
         const uint32_t block = block_of(c, at[i]), base = block * c->list.block_len;
         const uint32_t next = base + gx_list_block_n(&c->list, block);
-        for (end = i + 1; end < k->n && at[end] < next; ++end)
-            ;
+        end = at[k->n - 1] < next ? k->n : i + 1;
+        while (end < k->n && at[end] < next)
+            ++end;
         decode_tfs(c, block);
         kept += k->within(k->doc + i, at + i, end - i, base, c->tfs, k->s->ix->doc_lens, l->most, i, k->from + kept);
     }
@@ -438,12 +440,14 @@ static void keep_held(seeking *k, uint32_t list)
         }
         decode_docids(c);
         const uint32_t next = c->block + 1 < c->list.n_blocks ? c->list.heads[c->block + 1] : UINT32_MAX;
-        for (end = i + 1; end < k->n && k->doc[end] < next; ++end)
-            ;
+        end = k->doc[k->n - 1] < next ? k->n : i + 1;
+        while (end < k->n && k->doc[end] < next)
+            ++end;
         const uint32_t found = k->intersect(k->doc + i, end - i, c->docids, k->from + kept, at + kept);
+        const uint32_t base = c->block * c->list.block_len;
         for (uint32_t j = kept; j < kept + found; ++j) {
             k->from[j] += i;
-            at[j] += c->block * c->list.block_len;
+            at[j] += base;
         }
         kept += found;
     }
@@ -753,8 +757,9 @@ static void run_by_list(seeking *k)
         decode_docids(c);
         k->n = gx_list_block_n(&c->list, c->block);
         memcpy(k->doc, c->docids, k->n * sizeof *k->doc);
-        for (uint32_t i = 0; i < k->n; ++i)
-            k->at[i] = c->block * c->list.block_len + i;
+        const uint32_t base = c->block * c->list.block_len, n = k->n;
+        for (uint32_t i = 0; i < n; ++i)
+            k->at[i] = base + i;
         keep_allowed(k, 1);
         keep_within_limits(k, 0);
         if (!finish_batch(k, 1))
