@@ -335,6 +335,43 @@ class Writes(unittest.TestCase):
             other.wait(60)
         self.assertEqual(s.ask('PUT', '/v1/c/doc/x2', {'text': 'x'}).status, 201)
 
+    def test_vectors_are_written(self):
+        path = os.path.join(os.path.dirname(collection()), 'vectors')
+        docs = {'v1': {'a': 1.5, 'b': 0.25}, 'v2': {'a': 0.5}}
+        make = lambda docs: ''.join(json.dumps({'id': i, 'vector': v, 'year': 3}) + '\n' for i, v in docs.items())
+        flags = ['-f', 'vectors', '--unit=0.01', '--attr=year:int']
+        run('add', '-q', '--create', path, write_file('v.jsonl', make(docs)), *flags)
+        s = self.serve('c=' + path, '--writable=c')
+        a = s.ask('PUT', '/v1/c/doc/v3?refresh=true', {'vector': {'b': 2, 'c': 0.07}, 'title': 'three', 'year': 3})
+        self.assertEqual((a.status, a.json['result']), (201, 'created'))
+        a = s.ask('PATCH', '/v1/c/doc/v1?refresh=true', {'vector': {'a': 3.25}})
+        self.assertEqual((a.status, a.json['result']), (200, 'replaced'))
+        lines = [{'index': {'_id': 'v4'}}, {'vector': {'c': 1.125, 'a': 0.01}, 'year': 3}, {'delete': {'_id': 'v2'}},
+                 {'index': {'_id': 'bad'}}, {'text': 'no vector'}]
+        a = s.ask('POST', '/c/_bulk?refresh=true', ''.join(json.dumps(l) + '\n' for l in lines).encode(),
+                  {'Content-Type': 'application/x-ndjson'}).json
+        self.assertEqual([list(i.values())[0]['status'] for i in a['items']], [201, 200, 400])
+        left = {'v3': {'b': 2, 'c': 0.07}, 'v1': {'a': 3.25}, 'v4': {'c': 1.125, 'a': 0.01}}
+        whole = path + '.gx'
+        run('build', '-q', '-o', whole, write_file('w.jsonl', make(left)), *flags)
+        other = self.serve('f=' + whole)
+        for vector in [{'a': 1}, {'b': 0.5, 'c': 2}, {'a': 1, 'b': 1, 'c': 1}]:
+            want, got = [[(h['id'], h['score']) for h in at.post(route, {'vector': vector, 'filter': 'year:3'})
+                          .json['hits']] for at, route in [(other, '/v1/f/search'), (s, '/v1/c/search')]]
+            self.assertEqual(got, want)
+        self.assertEqual(s.get('/c/_source/v3').json['title'], 'three')
+        for body, words in [({'text': 'x'}, "no 'vector'"), ({'vector': []}, 'no object'),
+                            ({'vector': {'a': 0}}, 'above 0'), ({'vector': {'a': -1}}, 'above 0'), ({'vector': {'a': 'x'}}, 'number'),
+                            ({'vector': {'': 1}}, ''), ({'vector': {'a': 1e30}}, ''), ({'vector': None}, 'no object'),
+                            ({'vectors': {'a': 1}}, 'vector')]:
+            for method in ('PUT', 'PATCH'):
+                a = s.ask(method, '/v1/c/doc/v1', body)
+                self.assertEqual(a.status, 400, body)
+                self.assertIn(words, a.json['error']['message'])
+        a = self.serve('c=' + collection(), '--writable=c').ask('PUT', '/v1/c/doc/x', {'vector': {'a': 1}})
+        self.assertEqual(a.status, 400)
+        self.assertIn("no field 'vector'", a.json['error']['message'])
+
     def test_only_what_is_writable_is_written(self):
         path = build()
         s = self.serve('c=' + collection(), 'f=' + path)

@@ -24,7 +24,7 @@ typedef enum write_result { WRITE_FAILED, WRITE_CREATED, WRITE_REPLACED, WRITE_D
 typedef struct write_op {
     write_kind kind;
     bool upsert; /* WRITE_UPDATE: where there is no document of the id, this one is added */
-    bool has_title, has_text;
+    bool has_title, has_text, has_vector;
     uint64_t has_values; /* bit i: attribute i is given */
     gx_document doc;     /* its strings live as long as the exchange */
     gx_attribute_value *values;
@@ -56,7 +56,8 @@ typedef struct writing {
 writing *writes_open(exchange *x, const char *index);
 /* NULL: the fault is set. What is returned stays where it is until the next one is added. */
 write_op *writes_add(writing *w);
-/* Read the members of a document: title, text or contents, the attributes by name. false: the fault is set. */
+/* Read the members of a document: title, text or contents, of a collection of vectors the vector, which it must have,
+ * and the attributes by name. false: the fault is set. */
 bool writes_read_document(reader *r, const json_t *value, exchange *x, write_op *op);
 /* Put the id of a document that has none: 20 characters. */
 bool writes_make_id(write_op *op);

@@ -293,7 +293,9 @@ static const cli_section sections[] = {
      "commit, else that takes up to a second more. `PUT`, `PATCH` and `DELETE /v1/NAME/doc/ID` write one document; "
      "`POST /v1/NAME/docs` takes many operations, `{\"put\": {\"id\": ...}}`, `add`, `update` and `delete`; "
      "Elasticsearch's routes are `_doc`, `_create`, `_update` and `_bulk`. A document has `title`, `text` and the "
-     "collection's attributes; another member is refused by name. Operations fail one by one. The server holds the "
+     "collection's attributes; another member is refused by name. Of a collection of vectors (`add --create --unit=X`) "
+     "it has `vector` besides, an object of terms and weights, in an update, too. Operations fail one by one. The "
+     "server holds the "
      "collection's lock only while it writes, so that `gpuidx add --wait` works beside it. Without `--tokens`, "
      "whoever reaches the server may write."},
     {"Tokens",

@@ -176,14 +176,16 @@ static gx_status take_committed(write_op *op, const gx_index *ix, uint64_t docid
     }
     if (!op->has_text) {
         st = gx_index_doc_text(ix, docid, &text, &cap, &len, err);
+        if (st == GX_ENOTFOUND && op->has_vector) /* the text is only stored */
+            st = GX_OK;
         if (st == GX_ENOTFOUND) {
             *err = (gx_error){GX_EINPUT, "the collection stores no texts, so that an update has to give 'text'"};
             st = GX_EINPUT;
         }
         if (st == GX_OK && text && !own(op, text))
             st = GX_ENOMEM;
-        op->doc.text = text;
-        op->doc.text_len = st == GX_OK ? len : 0;
+        op->doc.text = text ? text : "";
+        op->doc.text_len = st == GX_OK && text ? len : 0;
     }
     for (uint32_t i = 0; st == GX_OK && i < gx_index_n_attributes(ix); ++i)
         if (!(op->has_values >> i & 1))
@@ -652,6 +654,31 @@ static bool read_id(reader *r, const json_t *value, write_op *op)
                        (int)(op->doc.id_len < 200 ? op->doc.id_len : 200), op->doc.id);
 }
 
+/* An object of terms and their weights. */
+static bool read_vector(reader *r, const json_t *value, write_op *op)
+{
+    const size_t n = json_object_size(value);
+    if (!json_is_object(value))
+        return reader_fail(r, "this is no object of terms and weights");
+    gx_weighted_term *terms = malloc((n + 1) * sizeof *terms);
+    if (!own(op, terms))
+        return reader_fail(r, "no memory");
+    op->has_vector = true;
+    op->doc.vector = terms;
+    for (void *i = json_object_iter((json_t *)value); i; i = json_object_iter_next((json_t *)value, i)) {
+        const char *term = json_object_iter_key(i);
+        double weight;
+        reader_enter(r, term, 0);
+        if (!reader_number(r, json_object_iter_value(i), &weight))
+            return false;
+        if (!(weight > 0 && weight <= (double)GX_MAX_WEIGHT))
+            return reader_fail(r, "a weight is above 0 and at most %g", (double)GX_MAX_WEIGHT);
+        terms[op->doc.n_vector++] = (gx_weighted_term){term, strlen(term), (float)weight};
+        reader_leave(r);
+    }
+    return true;
+}
+
 static bool read_member(reader *r, const char *name, const json_t *value, exchange *x, write_op *op)
 {
     const gx_index *ix = x->at->ix;
@@ -664,8 +691,11 @@ static bool read_member(reader *r, const char *name, const json_t *value, exchan
         return read_string(r, value, &op->doc.title, &op->doc.title_len, &op->has_title);
     if (i > 1)
         return read_string(r, value, &op->doc.text, &op->doc.text_len, &op->has_text);
+    if (x->at->stats.impacts && strcmp(name, "vector") == 0)
+        return read_vector(r, value, op);
     if (gx_index_find_attribute(ix, name, strlen(name), &attribute, &err))
-        return reader_fail(r, "the collection has no field '%.80s'; it has title, text and its attributes", name);
+        return reader_fail(r, "the collection has no field '%.80s'; it has title, text%s and its attributes", name,
+                           x->at->stats.impacts ? ", vector" : "");
     return read_values(r, value, x, op, attribute);
 }
 
@@ -679,7 +709,9 @@ bool writes_read_document(reader *r, const json_t *value, exchange *x, write_op 
             return false;
         reader_leave(r);
     }
-    return true;
+    return !x->at->stats.impacts || op->has_vector ||
+           reader_fail(r, "the collection holds vectors, and the document has no 'vector': an object of terms and "
+                          "weights, which an update gives, too");
 }
 
 bool writes_make_id(write_op *op)
@@ -709,7 +741,7 @@ static int open_writer(writer *w, server *sv, const cli_args *a, const char *nam
     snapshot *s = catalog_get(sv->catalog, name);
     if (!s)
         return cli_usage(a, "--writable=%s: no index of the command line has this name", name);
-    const bool many = gx_index_commit(s->ix) > 0, impacts = s->stats.impacts;
+    const bool many = gx_index_commit(s->ix) > 0;
     w->sv = sv;
     w->name = name;
     w->path = entry_path(s->of);
@@ -723,8 +755,6 @@ static int open_writer(writer *w, server *sv, const cli_args *a, const char *nam
                          "--writable=%s: %s is an index file, which never changes; `gpuidx collect COLLECTION %s` "
                          "makes a collection of it",
                          name, w->path, w->path);
-    if (impacts)
-        return cli_usage(a, "--writable=%s: %s holds impacts, which no text gives", name, w->path);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->some, NULL);
     w->started = pthread_create(&w->thread, NULL, work, w) == 0;
