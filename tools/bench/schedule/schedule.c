@@ -164,8 +164,9 @@ static void print_curves(const cost_table *t, const curve *curves, int n, const 
            cli_paint(stdout, CLI_PLAIN), show_count(t->n), cpu * 1e-6, alone * 1e-6);
     if (t->batches)
         printf(", %.4g us a batch and %.4g us for each query of one", t->fixed * 1e-3, t->costs[0].gpu * 1e-3);
-    printf("\n%u thread%s of the CPU, Poisson, %s queries a run, to the first that takes more than %g ms\n",
-           o->cpu_threads, plural(o->cpu_threads), show_count(o->n_queries), o->deadline * 1e-6);
+    printf(
+        "\n%u thread%s of the CPU, Poisson, %s queries a run or 40 deadlines, to the first that takes more than %g ms\n",
+        o->cpu_threads, plural(o->cpu_threads), show_count(o->n_queries), o->deadline * 1e-6);
     printf("%-26s %12s   mean delay in ms at a part of that rate of\n%-26s %12s ", "", "queries/s", "", "carried");
     for (int i = 0; i < N_CURVE; ++i)
         printf(" %8.2g", parts[i]);
@@ -359,7 +360,8 @@ static const cli_flag flags[] = {
      "instead, search for the greatest rate that each carries with a 99th percentile of so much; then offer nine "
      "tenths of it, and count late queries among `--queries`",
      .min = 1e-6, .max = 1e6},
-    {"queries", 0, CLI_COUNT, "N", "20000", "queries of a simulated run, or at nine tenths of what is carried",
+    {"queries", 0, CLI_COUNT, "N", "20000",
+     "queries of a simulated run, or at nine tenths of what is carried; a simulated run is at least 40 deadlines long",
      .min = 100, .max = 10000000},
     {"deadline", 0, CLI_NUMBER, "MS", "500", "a run ends with the first query that takes longer", .min = 1e-3,
      .max = 1e6},

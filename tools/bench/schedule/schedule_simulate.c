@@ -8,9 +8,10 @@
 #include "engine/status.h"
 #include "query/schedule/scheduler.h"
 
-#define BOUND (1u << 17) /* queries that wait at most; more are as good as late */
+#define MOST_WAIT (1u << 20)
 #define STEP 1.189207115 /* a quarter of an octave */
 #define MOST_RATE 1e10   /* queries a second */
+#define DEADLINES 40     /* a run is at least so many deadlines long */
 
 const char *sim_system_name(sim_system s)
 {
@@ -54,13 +55,42 @@ static void next_arrival(arrivals *a)
 typedef struct record {
     sim_result *out;
     const sim_options *opt;
-    double *delays; /* [n_queries] */
+    uint64_t length; /* queries of the run */
+    double *delays;  /* [capacity] */
+    uint64_t capacity;
+    bool no_memory;
     double sum;
     uint64_t by_cpu;
 } record;
 
+/* If all queries of a run together took less than the deadline, none could be late at any rate, and if they took little
+ * more, the system would carry more than it can answer. */
+static uint64_t length_of_run(const sim_options *opt)
+{
+    const double n = opt->deadline < 1e18 ? DEADLINES * opt->deadline * 1e-9 * opt->rate : 0;
+    return n > (double)opt->n_queries ? (uint64_t)n : opt->n_queries;
+}
+
+/* Few runs that are long by their rate get to their end. */
+static bool has_room(record *r)
+{
+    if (r->out->n_answered < r->capacity)
+        return true;
+    const uint64_t capacity = 2 * r->capacity + 1024;
+    double *const delays = realloc(r->delays, capacity * sizeof *delays);
+    if (!delays)
+        return false;
+    r->delays = delays;
+    r->capacity = capacity;
+    return true;
+}
+
 static void note(record *r, double delay, bool cpu)
 {
+    if (!has_room(r)) {
+        r->no_memory = r->out->late = true; /* so the run ends */
+        return;
+    }
     r->delays[r->out->n_answered++] = delay;
     r->sum += delay;
     r->by_cpu += cpu;
@@ -90,7 +120,7 @@ static void finish(record *r)
 /* By `servers` that are alike. A query costs what its place in sim_cost says, or the least of all. */
 static void serve(sim_system system, const sim_options *opt, arrivals *a, double *free_at, uint32_t servers, record *r)
 {
-    while (a->n <= opt->n_queries && !r->out->late) {
+    while (a->n <= r->length && !r->out->late) {
         uint32_t first = 0;
         for (uint32_t i = 1; i < servers; ++i)
             first = free_at[i] < free_at[first] ? i : first;
@@ -116,10 +146,10 @@ typedef struct events {
     const sim_options *opt;
     sim_system system;
     gx_scheduler *s;
-    uint32_t n_cpu, batch, n_processors; /* the GPU is the last processor, if there is one */
+    uint32_t bound, n_cpu, batch, n_processors; /* the GPU is the last processor, if there is one */
     busy *processors;
-    const sim_cost **costs; /* [BOUND] by slot */
-    double *arrived;        /* [BOUND] by slot */
+    const sim_cost **costs; /* [bound] by slot */
+    double *arrived;        /* [bound] by slot */
     uint32_t *slots;        /* [batch] */
     record *r;
 } events;
@@ -195,7 +225,7 @@ static void run_events(events *e, arrivals *a)
     for (;;) {
         const uint32_t p = first_done(e);
         const double done = p < e->n_processors ? e->processors[p].until : INFINITY;
-        const double arrival = a->n <= e->opt->n_queries ? a->at : INFINITY;
+        const double arrival = a->n <= e->r->length ? a->at : INFINITY;
         if (e->r->out->late || (done == INFINITY && arrival == INFINITY))
             return;
         if (done <= arrival) {
@@ -223,10 +253,17 @@ static void close_events(events *e)
     gx_scheduler_close(e->s);
 }
 
+/* Queries that wait at most: of more than come within two deadlines, one is as good as late. */
+static uint32_t most_that_wait(const sim_options *opt)
+{
+    const double n = opt->deadline < 1e18 ? 2 * opt->deadline * 1e-9 * opt->rate + 4096 : 1u << 17;
+    return n < MOST_WAIT ? (uint32_t)n : MOST_WAIT;
+}
+
 static gx_status open_events(events *e, gx_error *err)
 {
     const bool cpu = e->system != SIM_BATCHES;
-    const gx_scheduler_options opt = {.bound = BOUND,
+    const gx_scheduler_options opt = {.bound = e->bound,
                                       .cpu_threads = cpu ? e->opt->cpu_threads : 0,
                                       .gpu_threads = 1,
                                       .batch = e->batch,
@@ -241,8 +278,8 @@ static gx_status open_events(events *e, gx_error *err)
     e->n_cpu = opt.cpu_threads;
     e->n_processors = e->n_cpu + 1;
     e->processors = calloc(e->n_processors, sizeof *e->processors);
-    e->costs = malloc(BOUND * sizeof *e->costs);
-    e->arrived = malloc(BOUND * sizeof *e->arrived);
+    e->costs = malloc(e->bound * sizeof *e->costs);
+    e->arrived = malloc(e->bound * sizeof *e->arrived);
     e->slots = malloc(e->batch * sizeof *e->slots);
     bool good = e->processors && e->costs && e->arrived && e->slots;
     for (uint32_t p = 0; p < e->n_processors && good; ++p)
@@ -252,7 +289,11 @@ static gx_status open_events(events *e, gx_error *err)
 
 static gx_status run_scheduled(sim_system system, const sim_options *opt, arrivals *a, record *r, gx_error *err)
 {
-    events e = {.opt = opt, .system = system, .batch = system == SIM_PARALLEL ? 1 : opt->batch, .r = r};
+    events e = {.opt = opt,
+                .system = system,
+                .batch = system == SIM_PARALLEL ? 1 : opt->batch,
+                .bound = most_that_wait(opt),
+                .r = r};
     const gx_status st = open_events(&e, err);
     if (st == GX_OK)
         run_events(&e, a);
@@ -265,15 +306,17 @@ static gx_status run_scheduled(sim_system system, const sim_options *opt, arriva
 gx_status sim_run(sim_result *out, sim_system system, const sim_options *opt, gx_error *err)
 {
     arrivals a = {.opt = opt, .random = opt->seed};
-    record r = {.out = out, .opt = opt, .delays = malloc((opt->n_queries + 1) * sizeof *r.delays)};
+    record r = {.out = out, .opt = opt, .length = length_of_run(opt)};
     double *free_at = calloc(opt->cpu_threads, sizeof *free_at);
-    gx_status st = r.delays && free_at ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for a simulation");
+    gx_status st = free_at ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for a simulation");
     *out = (sim_result){0};
     next_arrival(&a);
     if (st == GX_OK && system <= SIM_SERIAL)
         serve(system, opt, &a, free_at, system == SIM_CPU ? opt->cpu_threads : 1, &r);
     else if (st == GX_OK)
         st = run_scheduled(system, opt, &a, &r, err);
+    if (st == GX_OK && r.no_memory)
+        st = gx_fail(err, GX_ENOMEM, "no memory for the delays of a simulation");
     if (st == GX_OK)
         finish(&r);
     free(free_at);

@@ -36,7 +36,7 @@ typedef struct sim_options {
     const sim_cost *costs; /* [n_costs] */
     size_t n_costs;
     double rate;        /* queries a second */
-    uint64_t n_queries; /* of a run */
+    uint64_t n_queries; /* of a run, which has more if fewer come within 40 deadlines */
     uint64_t seed;
     uint32_t cpu_threads; /* >= 1 */
     uint32_t batch;       /* most queries of a batch, >= 1 */
@@ -58,7 +58,7 @@ typedef struct sim_result {
 gx_status sim_run(sim_result *out, sim_system system, const sim_options *opt, gx_error *err);
 
 /* The greatest rate of runs without a late query: up from `from` by quarters of octaves, then by
- * bisection to 3 %. 0: even `from` is too much. About 1e10 where so few queries are never late.
+ * bisection to 3 %. 0: even `from` is too much. About 1e10 if there is no deadline, 1e18 ns or more.
  * GX_ENOMEM. */
 gx_status sim_find_rate(double *out, sim_system system, const sim_options *opt, double from, gx_error *err);
 

@@ -112,6 +112,29 @@ static void more_threads_carry_more(void **state)
     assert_near(four / one, 4, 0.15);
 }
 
+/* So fast that 500 queries take less than the deadline together. */
+static void queries_that_are_fast_are_not_carried_at_any_rate(void **state)
+{
+    (void)state;
+    sim_cost costs[N_COSTS];
+    double rate, cpu = 0, gpu = 0, least = 0;
+    for (int i = 0; i < N_COSTS; ++i) {
+        costs[i] = (sim_cost){i % 2 ? 5e3 : 1e5, i % 2 ? 1e5 : 2e4, 1e4};
+        cpu += costs[i].cpu / N_COSTS;
+        gpu += costs[i].alone / N_COSTS;
+        least += fmin(costs[i].cpu, costs[i].alone) / N_COSTS;
+    }
+    sim_options o = usual(costs, N_COSTS, 0);
+    o.n_queries = 500;
+    o.deadline = 12e6;
+    const double most[] = {1e9 / cpu, 1e9 / gpu, 1e9 / least, 2e9 / least};
+    for (int s = SIM_CPU; s <= SIM_PARALLEL; ++s) {
+        assert_int_equal(sim_find_rate(&rate, (sim_system)s, &o, 1000, NULL), GX_OK);
+        if (!(rate > 0.5 * most[s] && rate < 1.08 * most[s]))
+            fail_msg("%s carries %g queries a second of %g", sim_system_name((sim_system)s), rate, most[s]);
+    }
+}
+
 static void a_run_ends_at_its_first_late_query_and_repeats(void **state)
 {
     (void)state;
@@ -137,6 +160,7 @@ int main(void)
         cmocka_unit_test(without_load_a_delay_is_the_lesser_cost),
         cmocka_unit_test(both_in_parallel_carry_most),
         cmocka_unit_test(more_threads_carry_more),
+        cmocka_unit_test(queries_that_are_fast_are_not_carried_at_any_rate),
         cmocka_unit_test(a_run_ends_at_its_first_late_query_and_repeats),
     };
     return cmocka_run_group_tests_name("schedule_simulate", tests, NULL, NULL);
