@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+from phrases import Phrase
+
 WORDS = ['w%d' % i for i in range(24)]
 NAMES = ['title', 'text', 'keys', 'abstract', 'note']
 SCORERS = {'bm25': (.9, .4), 'bm25:lucene': (1.2, .75), 'bm25:pisa': (.9, .4), 'bm25:atire': (.9, .4),
@@ -37,7 +39,7 @@ def random_text(r, rare):
     return ' '.join(r.choices(WORDS, [1 / (i + 1) for i in range(len(WORDS))], k=int(r.expovariate(rare))))
 
 
-def random_documents(r, names):
+def random_documents(r, names, positions):
     documents = []
     for i in range(r.choice([1, 7, 130, 700])):
         d = {'id': 'd%d' % i, 'year': r.randint(2000, 2009)}
@@ -45,7 +47,7 @@ def random_documents(r, names):
             if r.random() < .85:
                 d[name] = random_text(r, .04 if name == names[-1] else .4)
         if r.random() < .02:
-            d[names[0]] = ' '.join([WORDS[3]] * r.randint(200, 400))
+            d[names[0]] = ' '.join([WORDS[3]] * (r.randint(200, 400) if not positions else r.randint(20, 30)))
         documents.append(d)
     return documents
 
@@ -56,11 +58,12 @@ def write(path, documents):
 
 
 def build(program, r, folder):
-    """[(index, documents, names of fields)]"""
+    """[(index, documents, names of fields)], and whether there are positions"""
     names = r.sample(NAMES, r.randint(1, 4))
-    documents = random_documents(r, names)
+    positions = r.random() < .6
+    documents = random_documents(r, names, positions)
     n = len(documents)
-    flags = ['--analyzer=whitespace', '--attr=year:int', '--field=' + ','.join(names)]
+    flags = ['--positions'] * positions + ['--analyzer=whitespace', '--attr=year:int', '--field=' + ','.join(names)]
     if r.random() < .3:
         flags += ['--codec=' + r.choice(['gpubp256', 'gpuvbyte1024', 'auto', 'rice'])]
     if r.random() < .3:
@@ -75,7 +78,7 @@ def build(program, r, folder):
     run([program, 'check', '-q', '--level=full', other])
     indexes.append((other, documents, names))
     if n < 10:
-        return indexes
+        return indexes, positions
     cuts, parts = sorted(r.sample(range(1, n), 7)), []
     for i, (a, b) in enumerate(zip([0] + cuts, cuts + [n])):
         write('part.jsonl', documents[a:b])
@@ -105,12 +108,20 @@ def build(program, r, folder):
     shown = run([program, 'doc', '--format=json', mixed] + ['#%d' % i for i in range(len(alive))]).splitlines()
     by_id = {d['id']: d for d in alive}
     indexes.append((mixed, [by_id[json.loads(line)['id']] for line in shown], names))
-    return indexes
+    return indexes, positions
 
 
 class Field:
     def __init__(self, name, weight, b):
         self.name, self.weight, self.b = name, weight, b
+
+
+class Placed:
+    """A field's words and where they stand, for Phrase.tf."""
+    def __init__(self, words):
+        self.parts = [{}]
+        for at, word in enumerate(words):
+            self.parts[0].setdefault(word, []).append(at)
 
 
 class World:
@@ -120,17 +131,18 @@ class World:
     def __init__(self, documents, names, fields, k1, b, scoring, scorer):
         self.documents, self.scoring, self.scorer, self.k1 = documents, scoring, scorer, k1
         self.fields = fields
-        words = [{f: d.get(f, '').split() for f in names} for d in documents]
+        self.words = words = [{f: d.get(f, '').split() for f in names} for d in documents]
         n = len(documents)
+        self.phrases = {}
         self.impacts, self.df = [{} for _ in documents], {}
-        norms = {}
-        self.units = {}
+        self.norms = norms = {}
+        self.units, self.dfs = {}, {}
         self.every = every = fields + [Field(name, 1.0, b) for name in names if name not in [f.name for f in fields]]
         for f in every:
             total = sum(len(w[f.name]) for w in words)
             average = total / n if total else 1
             norms[f.name] = f32(1 - f.b), f32(f.b / average)
-        in_order = sorted(fields, key=lambda f: names.index(f.name))
+        self.in_order = in_order = sorted(fields, key=lambda f: names.index(f.name))
         if scoring != 'bm25f':
             self.one_by_one(words, norms, every, in_order)
             return
@@ -147,7 +159,7 @@ class World:
 
     def one_by_one(self, words, norms, every, in_order):
         """sum and best: each field has a df of its own, and a share in the list's unit."""
-        dfs, shares = {}, {}
+        dfs, shares = self.dfs, {}
         for w in words:
             for f in every:
                 for word in set(w[f.name]):
@@ -173,6 +185,37 @@ class World:
             for word, part in parts.items():
                 self.add(at, word, part)
 
+    def add_phrase(self, text, phrase):
+        """A phrase as a word, named by its text: in all fields, and in each alone."""
+        self.phrases[text] = [word for word, _ in phrase.words]
+        said, lists = self.phrases[text], [(text, self.in_order)] + [(f.name + ':' + text, [f]) for f in self.every]
+        shares = {}
+        for name, fields in lists if self.scoring != 'bm25f' else []:
+            weights = {f.name: f32(f.weight) * sum(self.idf_of(self.dfs[f.name, w]) for w in said) for f in fields
+                       if all((f.name, w) in self.dfs for w in said)}
+            unit = f32(sum(weights.values()))
+            self.units[name] = f32(unit * 2.0 ** -23)
+            shares[name] = {f: f32(x / unit) if unit > 0 else 0.0 for f, x in weights.items()}
+        for at, words in enumerate(self.words):
+            tfs = {f.name: phrase.tf(Placed(words[f.name])) for f in self.every}
+            for name, fields in lists:
+                found, part = False, 0.0
+                for f in (f for f in fields if tfs[f.name]):
+                    found = True
+                    if self.scoring == 'bm25f':
+                        part = f32(part + self.part(f, f.weight, self.norms, words, tfs[f.name]))
+                    else:
+                        x = self.saturated(self.part(f, 1.0, self.norms, words, tfs[f.name]))
+                        part = f32(part + f32(shares[name][f.name] * x))
+                if found:
+                    self.add(at, name, self.saturated(part) if self.scoring == 'bm25f' else part)
+
+    def idf(self, word):
+        field, colon, text = word.rpartition(':')
+        if text not in self.phrases:
+            return self.idf_of(self.df[word])
+        return sum(self.idf_of(self.df[field + colon + w]) for w in self.phrases[text])
+
     def add(self, at, word, part):
         self.impacts[at][word] = max(1, round(part * 2 ** 23))
         self.df[word] = self.df.get(word, 0) + 1
@@ -184,7 +227,8 @@ class World:
     @staticmethod
     def part(f, weight, norms, words, word):
         c0, c1 = norms[f.name]
-        return f32(f32(f32(weight) * words[f.name].count(word)) / f32(c0 + f32(c1 * len(words[f.name]))))
+        tf = word if isinstance(word, int) else words[f.name].count(word)
+        return f32(f32(f32(weight) * tf) / f32(c0 + f32(c1 * len(words[f.name]))))
 
     def idf_of(self, df):
         n, df = float(len(self.documents)), float(df)
@@ -199,7 +243,7 @@ class World:
 
     def weight(self, word, qtf):
         if self.scoring == 'bm25f':
-            return self.idf_of(self.df[word]) * qtf * 2.0 ** -23
+            return self.idf(word) * qtf * 2.0 ** -23
         return qtf * self.units[word]
 
     def lists(self, weights):
@@ -235,13 +279,37 @@ class World:
         return exponent, sorted(hits)[:k], len(hits)
 
 
-def random_query(r, boolean, names):
-    """text, weights of the words, what matches: has(word) -> bool"""
+def random_phrase(r, plain):
+    """Its text, and a phrase."""
+    words = r.choices(WORDS[:6], k=r.choice([2, 2, 2, 3]))
+    kind, n = r.choice(['"', '"', '~'] if plain else ['"', '"', '~', 'NEAR', 'ONEAR']), 0
+    text = '"%s"' % ' '.join(words)
+    if kind == '~':
+        kind, n = '"', r.randint(1, 4)
+        text += '~%d' % n
+    elif kind != '"':
+        n = r.randint(2, 8)
+        text = '%s/%d(%s)' % (kind, n, ' '.join(words))
+    if kind == 'NEAR':
+        return text, Phrase(kind, n, sorted((w, 0) for w in words))
+    return text, Phrase(kind, n, [(w, i) for i, w in enumerate(words)])
+
+
+def random_query(r, boolean, names, world):
+    """text, weights of the words, what matches: has(word) -> bool. world: where there are phrases, else None"""
     a, b, c = r.sample(WORDS, 3)
+    text = None
+    if world and r.random() < .6:
+        text, phrase = random_phrase(r, not boolean)
+        if text not in world.phrases:
+            world.add_phrase(text, phrase)
     if not boolean:
-        words = r.choices(WORDS, k=r.randint(1, 5))
+        words = r.choices(WORDS, k=r.randint(1, 5)) + [text] * (text is not None)
+        r.shuffle(words)
         weights = {w: float(words.count(w)) for w in words}
         return ' '.join(words), weights, None
+    if text:
+        a, b, c = r.choice([(text, b, c), (a, text, c), (a, b, text)])
     f, g = r.choice(names), r.choice(names)
     fa, fb, gc = f + ':' + a, f + ':' + b, g + ':' + c
     return r.choice([
@@ -264,7 +332,7 @@ def random_fields(r, names, b):
     return fields
 
 
-def ask(program, engine, r, index, documents, names, n):
+def ask(program, engine, r, index, documents, names, n, positions):
     scorer = r.choice(list(SCORERS))
     k1, b = SCORERS[scorer]
     k, op, syntax = r.choice([1, 3, 10, 1000]), r.choice(['or', 'or', 'and', 'and-or']), r.choice(['plain', 'boolean'])
@@ -295,7 +363,7 @@ def ask(program, engine, r, index, documents, names, n):
     for f, tells in zip(fields, tells_b):
         f.b = f.b if tells else f32(f.b)  # an option is a float
     world = World(documents, names, fields, k1, f32(b), scoring, scorer)
-    queries = [random_query(r, syntax == 'boolean', names) for _ in range(n)]
+    queries = [random_query(r, syntax == 'boolean', names, world if positions else None) for _ in range(n)]
     got = run(command, ''.join(q[0] + '\n' for q in queries)).splitlines()
     for (query, weights, matches), line in zip(queries, got):
         answer = json.loads(line)
@@ -332,9 +400,10 @@ def main():
         os.chdir(folder)
         while done < a.cases:
             os.mkdir(str(done))
-            for index, documents, names in build(program, r, os.path.join(folder, str(done))):
+            indexes, positions = build(program, r, os.path.join(folder, str(done)))
+            for index, documents, names in indexes:
                 for _ in range(4):
-                    ask(program, a.engine, r, index, documents, names, 10)
+                    ask(program, a.engine, r, index, documents, names, 10, positions and a.engine == 'cpu')
                     done += 10
     print('%d cases' % done)
 

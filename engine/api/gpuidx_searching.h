@@ -35,8 +35,11 @@ extern "C" {
  * and b are NaN or those of the view. It makes a list when a query first asks for it, in 3 to 5 bytes a posting of
  * memory, and keeps it until it is closed: the first query of a word is slower, by some ns a posting. Keep views that
  * are used again. An engine of GX_ENGINE_AUTO is the CPU; GX_ENGINE_GPU makes all lists first. `approximate` has no
- * effect on GX_FIELDS_BEST, which is exact. Filters of the index are good for its views, too. The index stays open as
- * long as the view. */
+ * effect on GX_FIELDS_BEST, which is exact. Of an index with positions phrases can be searched, on the CPU: they have
+ * all their words in one field, and are words whose tf in a field is the number of matches there, and whose idf is the
+ * sum of their words'. A view keeps up to 65,536 different phrases; one more is GX_EUSAGE (gx_view_is_worn). Filters
+ * of the index are good for its views, too. The index stays open as long as the view.
+ */
 typedef enum gx_field_scoring { GX_FIELDS_BM25F, GX_FIELDS_BEST, GX_FIELDS_SUM } gx_field_scoring;
 #define GX_N_FIELD_SCORINGS 3
 GX_API const char *gx_field_scoring_name(gx_field_scoring s); /* "bm25f", "best", "sum"; "?" of others */
@@ -58,6 +61,9 @@ GX_API void gx_view_options_init(gx_view_options *o, size_t size);
 /* GX_EUSAGE: the index has no fields, a field does not exist (the message has the nearest name), a weight, k1 or b
  * is out of its range. GX_ENOMEM. */
 GX_API gx_status gx_index_open_view(gx_index **out, gx_index *ix, const gx_view_options *opt, gx_error *err);
+
+/* Whether half of the phrases that a view can keep are taken: it should be opened anew. */
+GX_API bool gx_view_is_worn(const gx_index *view);
 
 /* The i-th field: its name, NULL where there are no more, and the sum of its lengths (may be NULL). */
 GX_API const char *gx_index_field(const gx_index *ix, uint32_t i, uint64_t *n_tokens);

@@ -44,14 +44,23 @@ gx_deletes *gx_view_deletes(const gx_index *ix)
 
 /* ---- lists ---- */
 
-static gx_made_list *make_list(gx_view *v, uint32_t term)
+/* The postings of a word or phrase of the view. */
+static gx_status read_postings(const gx_view *v, gx_field_postings *p, const gx_index *ix, uint32_t term)
+{
+    size_t len;
+    const char *name = gx_view_phrase_of(ix, term, &len);
+    return name ? v->profile.find(p, v->base, name, len)
+                : gx_field_postings_read(p, v->base, term % v->base->n_terms);
+}
+
+static gx_made_list *make_list(gx_view *v, const gx_index *ix, uint32_t term)
 {
     gx_field_postings p;
     gx_made_list *m = NULL;
     uint32_t df;
-    gx_status st = gx_field_postings_read(&p, v->base, term % v->base->n_terms);
+    gx_status st = read_postings(v, &p, ix, term);
     if (st == GX_OK)
-        st = gx_view_score(v, term, &p, &df);
+        st = gx_view_score(v, ix, term, &p, &df);
     if (st == GX_OK && !(m = gx_made_list_make(p.docids, p.tfs, df, v->base->block_len)))
         st = GX_ENOMEM;
     free(p.memory);
@@ -70,7 +79,7 @@ static gx_made_list *find_list(const gx_index *ix, uint32_t term)
         return m;
     pthread_mutex_lock(&v->locks[term % GX_VIEW_LOCKS]);
     m = atomic_load_explicit(&v->lists[term], memory_order_acquire);
-    if (!m && (m = make_list(v, term)))
+    if (!m && (m = make_list(v, ix, term)))
         atomic_store_explicit(&v->lists[term], m, memory_order_release);
     pthread_mutex_unlock(&v->locks[term % GX_VIEW_LOCKS]);
     return m;
@@ -103,7 +112,9 @@ gx_status gx_view_status(const gx_index *ix, gx_error *err)
     const gx_status st = ix->view ? (gx_status)atomic_load(&ix->view->failed) : GX_OK;
     return st == GX_OK ? st
                        : gx_fail(err, st,
-                                 st == GX_ENOMEM ? "%s: no memory for a list of fields"
+                                 st == GX_ENOMEM  ? "%s: no memory for a list of fields"
+                                 : st == GX_EUSAGE ? "%s: the view has kept as many different phrases as it can; open "
+                                                     "it anew"
                                                  : "%s: the tfs by field of a list do not decode",
                                  ix->path);
 }
@@ -128,9 +139,14 @@ void gx_view_lens(const gx_index *ix, uint32_t docid, uint32_t *lens)
 void gx_view_explain(const gx_index *ix, uint32_t term, uint32_t docid, uint32_t *tfs)
 {
     const gx_view *v = ix->view;
-    const uint32_t last = ix->fields->n - 1, only = term < v->base->n_terms ? UINT32_MAX : term / v->base->n_terms - 1;
+    const uint32_t last = ix->fields->n - 1;
+    size_t len;
+    const char *name = gx_view_phrase_of(ix, term, &len);
+    const uint32_t only = name                        ? (name[1] ? (uint8_t)name[1] - 1u : UINT32_MAX)
+                          : term < v->base->n_terms ? UINT32_MAX
+                                                    : term / v->base->n_terms - 1;
     gx_field_postings p;
-    if (gx_field_postings_read(&p, v->base, term % v->base->n_terms) == GX_OK) {
+    if (read_postings(v, &p, ix, term) == GX_OK) {
         uint32_t i = 0;
         while (i < p.df && p.docids[i] < docid)
             ++i;
@@ -144,11 +160,17 @@ void gx_view_explain(const gx_index *ix, uint32_t term, uint32_t docid, uint32_t
 
 void gx_view_dfs(const gx_index *ix, const char *term, size_t len, uint64_t *dfs)
 {
-    gx_view_counts_get(ix->view->counts, term, len, dfs);
+    double idfs[GX_MAX_FIELDS];
+    if (len && term[0] == GX_PHRASE_MARK)
+        gx_view_phrase_dfs(ix->view, term, len, dfs, idfs);
+    else
+        gx_view_counts_get(ix->view->counts, term, len, dfs);
 }
 
 bool gx_view_in_field(const gx_index *ix, uint32_t list, uint32_t field, uint32_t *in_field)
 {
+    if (list >= ix->view->n_word_lists)
+        return (*in_field = gx_view_phrase_in_field(ix, list, field)) != UINT32_MAX;
     const uint32_t n = ix->terms.n;
     if (list < n ? !ix->view->profile.fields[field].used : list / n - 1 != field)
         return false;
@@ -194,7 +216,10 @@ static gx_deletes *copy_deletes(const gx_deletes *d, uint32_t n_lists)
 static bool open_lists(gx_view *v, const gx_deletes *deletes)
 {
     const gx_index *base = v->base;
-    v->n_lists = base->n_terms * (base->fields->n + 1);
+    v->n_word_lists = base->n_terms * (base->fields->n + 1);
+    if (base->positions && !(v->phrases = gx_view_phrases_open()))
+        return false;
+    v->n_lists = v->n_word_lists + (v->phrases ? GX_MAX_VIEW_PHRASES : 0);
     v->entries = calloc((size_t)v->n_lists + 1, sizeof *v->entries);
     v->lists = calloc((size_t)v->n_lists + 1, sizeof *v->lists);
     if (!v->entries || !v->lists || (deletes && !(v->deletes = copy_deletes(deletes, v->n_lists))))
@@ -209,7 +234,7 @@ gx_status gx_view_open(gx_index **out, gx_index *base, const gx_view_profile *pr
                        gx_view_counts *counts, gx_error *err)
 {
     *out = NULL;
-    if ((uint64_t)base->n_terms * (base->fields->n + 1) > INT32_MAX)
+    if ((uint64_t)base->n_terms * (base->fields->n + 1) + GX_MAX_VIEW_PHRASES > INT32_MAX)
         return gx_fail(err, GX_EUSAGE, "%s has too many terms for %u fields", base->path, base->fields->n);
     gx_index *ix = malloc(sizeof *ix);
     gx_view *v = calloc(1, sizeof *v);
@@ -257,6 +282,7 @@ void gx_view_close(gx_index *ix)
     gx_max_tfs_close(ix->max_tfs);
     gx_deletes_close(v->deletes);
     gx_view_counts_close(v->counts);
+    gx_view_phrases_close(v->phrases);
     gx_index_close(v->base);
     free(v->units);
     free(v->lists);

@@ -21,6 +21,12 @@
  *   numbers of terms   0 to n - 1: those of the file; (f + 1) n + t: term t in field f alone
  *
  * A term in field f alone is looked up by a name: GX_FIELD_MARK, f + 1, and the term.
+ *
+ * Where the file has positions, a phrase is a term, too, looked up by a name of its own (gx_phrase_name). Its tf in a
+ * field is the number of its matches there (query/phrase/phrase.h); its idf is the sum of its words' idfs, each as
+ * often as the phrase says it: those of the words in all fields, or in the field of the phrase; with `best` and `sum`
+ * those in each field. Its list is made when it is first asked for, and kept: of GX_MAX_VIEW_PHRASES different ones at
+ * most.
  */
 #ifndef GX_INDEX_FIELDS_VIEW_H
 #define GX_INDEX_FIELDS_VIEW_H
@@ -29,7 +35,9 @@
 #include "index/fields/fields.h"
 
 #define GX_FIELD_MARK '\x1e'
+#define GX_PHRASE_MARK '\x1d'
 #define GX_VIEW_UNIT 0x1p-23
+#define GX_MAX_VIEW_PHRASES 65536u
 
 struct gx_deletes;
 typedef struct gx_view gx_view;
@@ -40,6 +48,17 @@ typedef struct gx_field_norm {
     double b, avglen;     /* what they are made of */
 } gx_field_norm;
 
+/* The postings of a list of a file with fields. */
+typedef struct gx_field_postings {
+    uint32_t df;
+    uint32_t *docids, *tfs; /* [df] */
+    uint32_t *field_tfs;    /* [(n_fields - 1) * df] field by field */
+    uint32_t *memory;       /* the caller's to free, also after a failure */
+} gx_field_postings;
+
+/* Find a phrase's documents and tfs by field, of a file whose words these are. GX_ENOMEM, GX_ECORRUPT. */
+typedef gx_status gx_view_find_fn(gx_field_postings *out, const gx_index *base, const char *name, size_t len);
+
 /* How a view scores. */
 typedef struct gx_view_profile {
     gx_field_norm fields[GX_MAX_FIELDS]; /* of each field, also of those that are not used */
@@ -48,6 +67,7 @@ typedef struct gx_view_profile {
     gx_field_scoring scoring;
     gx_preset preset;
     double (*idf)(double n_docs, double df), times, n_docs; /* the preset's; k1 + 1 or 1; of the collection */
+    gx_view_find_fn *find; /* of phrases */
 } gx_view_profile;
 
 /* In how many live documents of a file or collection a word stands, field by field. Thread-safe. */
@@ -89,10 +109,41 @@ gx_status gx_view_status(const gx_index *ix, gx_error *err);
  * field of the index. */
 bool gx_view_parse_name(const gx_index *ix, const char *name, size_t len, uint32_t *field);
 
+/* A phrase as a name, and its words in their order. */
+typedef struct gx_phrase_name {
+    uint32_t field, kind, slop, n; /* 1 + the field, 0: any; gx_phrase_kind; as in gx_phrase; words */
+    size_t at;                     /* where gx_phrase_name_next goes on */
+} gx_phrase_name;
+typedef struct gx_phrase_name_word {
+    const char *term; /* [len] */
+    size_t len;
+    uint32_t offset;
+} gx_phrase_name_word;
+size_t gx_phrase_name_bytes(const gx_phrase_name_word *words, uint32_t n);
+void gx_phrase_name_write(char *to, const gx_phrase_name *p, const gx_phrase_name_word *words, uint32_t n);
+bool gx_phrase_name_read(gx_phrase_name *p, const char *name, size_t len); /* false: it is none */
+bool gx_phrase_name_next(gx_phrase_name *p, const char *name, size_t len, gx_phrase_name_word *word);
+
+/* Whether phrases can be searched: of a view of files with positions, which no GPU has. */
+bool gx_view_takes_phrases(const gx_index *ix);
+
+/* The number of a phrase's list, which is made; UINT32_MAX: no document matches, or it cannot be made. */
+uint32_t gx_view_find_phrase(const gx_index *ix, const char *name, size_t len);
+
+/* The name of a list's phrase; NULL: the list is of a word. */
+const char *gx_view_phrase_of(const gx_index *ix, uint32_t list, size_t *len);
+/* The same as a query says it. */
+const char *gx_view_phrase_text(const gx_index *ix, uint32_t list, size_t *len);
+
+/* The sum of the words' idfs, of n_docs documents; df: of a name of a term. */
+double gx_view_phrase_idf(const char *name, size_t len, double (*idf)(double n_docs, double df), double n_docs,
+                          uint64_t (*df)(void *user, const char *term, size_t len), void *user);
+
 /* The deletes of the view, which counts its own lists; NULL: none is deleted. */
 struct gx_deletes *gx_view_deletes(const gx_index *ix);
 
-/* The documents of the collection that have the term in each field, dfs[n]; not of a view of BM25F. */
+/* The documents of the collection that have the term in each field, dfs[n]; not of a view of BM25F. Of a phrase's name:
+ * those that have the rarest of its words there. */
 void gx_view_dfs(const gx_index *ix, const char *term, size_t len, uint64_t *dfs);
 
 /* The list of a list's term in that field alone, which is made. false: there is none, the list is of another field, or

@@ -99,6 +99,7 @@ static void put_header(uint8_t *image, const image_plan *p, const gx_index *ix)
 static gx_status make_image(gx_index *ix, uint32_t n_threads, gx_error *err)
 {
     gx_view *v = ix->view;
+    ix->n_terms = v->n_word_lists; /* phrases are not for a GPU */
     gx_parallel_for(n_threads, ix->n_terms, make_one, ix);
     gx_status st = gx_view_status(ix, err);
     if (st != GX_OK)

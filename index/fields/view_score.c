@@ -88,18 +88,18 @@ static uint32_t score_document(const scoring *s, const uint32_t *tfs, const uint
 }
 
 /* The unit of a list whose fields count one by one, and each field's share in it. */
-static gx_status find_shares(scoring *s, gx_view *v, uint32_t list)
+static gx_status find_shares(scoring *s, gx_view *v, uint32_t list, const char *phrase, size_t len)
 {
     const uint32_t n_fields = v->base->fields->n;
     const gx_view_profile *p = &v->profile;
     uint64_t dfs[GX_MAX_FIELDS];
-    double weights[GX_MAX_FIELDS] = {0}, sum = 0;
-    size_t len;
-    const char *term = gx_strings_get(&v->base->terms, list % v->base->n_terms, &len);
-    const gx_status st = gx_view_counts_get(v->counts, term, len, dfs);
+    double weights[GX_MAX_FIELDS] = {0}, idfs[GX_MAX_FIELDS], sum = 0;
+    const char *term = phrase ? NULL : gx_strings_get(&v->base->terms, list % v->base->n_terms, &len);
+    const gx_status st = phrase ? gx_view_phrase_dfs(v, phrase, len, dfs, idfs)
+                                : gx_view_counts_get(v->counts, term, len, dfs);
     for (uint32_t f = 0; f < n_fields && st == GX_OK; ++f) {
         if (s->used[f] && dfs[f])
-            weights[f] = p->fields[f].weight * p->idf(p->n_docs, (double)dfs[f]) * p->times;
+            weights[f] = p->fields[f].weight * (phrase ? idfs[f] : p->idf(p->n_docs, (double)dfs[f])) * p->times;
         sum += weights[f];
     }
     const float unit = (float)sum;
@@ -109,17 +109,21 @@ static gx_status find_shares(scoring *s, gx_view *v, uint32_t list)
     return st;
 }
 
-gx_status gx_view_score(gx_view *v, uint32_t list, gx_field_postings *p, uint32_t *df)
+gx_status gx_view_score(gx_view *v, const gx_index *view, uint32_t list, gx_field_postings *p, uint32_t *df)
 {
     const gx_index *ix = v->base;
-    const uint32_t only = list < ix->n_terms ? UINT32_MAX : list / ix->n_terms - 1;
+    size_t len;
+    const char *phrase = gx_view_phrase_of(view, list, &len);
+    const uint32_t only = phrase               ? (phrase[1] ? (uint8_t)phrase[1] - 1u : UINT32_MAX)
+                          : list < ix->n_terms ? UINT32_MAX
+                                               : list / ix->n_terms - 1;
     uint32_t lens[GX_MAX_FIELDS], tfs[GX_MAX_FIELDS], n_deleted = 0, next = 0;
     scoring s = {.v = v, .joined = v->profile.scoring == GX_FIELDS_BM25F};
     *df = 0;
     for (uint32_t f = 0; f < ix->fields->n; ++f)
         s.used[f] = only == UINT32_MAX ? v->profile.fields[f].used : f == only;
     if (!s.joined) {
-        const gx_status st = find_shares(&s, v, list);
+        const gx_status st = find_shares(&s, v, list, phrase, len);
         if (st != GX_OK)
             return st;
     }

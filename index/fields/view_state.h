@@ -18,7 +18,8 @@ struct gx_view {
     gx_deletes *deletes;    /* a copy with counts of the view's lists; NULL: none is deleted */
     gx_view_counts *counts; /* NULL: BM25F, which needs none */
     float norms[GX_MAX_FIELDS][GX_KNOWN_LENS];
-    uint32_t n_lists;
+    uint32_t n_word_lists, n_lists; /* those of words; and those of phrases behind them */
+    struct gx_view_phrases *phrases; /* NULL: the file has no positions */
     gx_list_entry *entries;         /* [n_lists] */
     float *units;                   /* [n_lists], or NULL: all lists have GX_VIEW_UNIT */
     _Atomic(gx_made_list *) *lists; /* [n_lists] */
@@ -28,14 +29,6 @@ struct gx_view {
     size_t image_bytes;
     atomic_int failed; /* gx_status */
 };
-
-/* The postings of a list of a file with fields. */
-typedef struct gx_field_postings {
-    uint32_t df;
-    uint32_t *docids, *tfs; /* [df] */
-    uint32_t *field_tfs;    /* [(n_fields - 1) * df] field by field */
-    uint32_t *memory;       /* the caller's to free, also after a failure */
-} gx_field_postings;
 
 /* GX_ENOMEM, GX_ECORRUPT. */
 gx_status gx_field_postings_read(gx_field_postings *p, const gx_index *ix, uint32_t term);
@@ -52,6 +45,16 @@ static inline float gx_field_norm_of(const gx_field_norm *n, uint32_t len)
 /* Make of the postings those of the view's list, in place: docids and impacts, [*df]. Sets the list's unit, and how
  * many
  * of its documents are deleted. GX_ENOMEM, GX_ECORRUPT. */
-gx_status gx_view_score(gx_view *v, uint32_t list, gx_field_postings *p, uint32_t *df);
+gx_status gx_view_score(gx_view *v, const gx_index *ix, uint32_t list, gx_field_postings *p, uint32_t *df);
+
+struct gx_view_phrases *gx_view_phrases_open(void); /* NULL: no memory */
+void gx_view_phrases_close(struct gx_view_phrases *p);
+
+/* The phrase of a list, as gx_view_phrase_of; in how many documents each field has the rarest of its words, dfs[n], and
+ * the sums of their idfs by field, idfs[n]. */
+gx_status gx_view_phrase_dfs(const gx_view *v, const char *name, size_t len, uint64_t *dfs, double *idfs);
+
+/* The list of a list's phrase in that field alone. UINT32_MAX: there is none, or the list is of another field. */
+uint32_t gx_view_phrase_in_field(const gx_index *ix, uint32_t list, uint32_t field);
 
 #endif

@@ -61,6 +61,8 @@ static uint32_t find_hashed(const gx_index *ix, uint64_t hash, const char *term,
 static uint32_t find_viewed(const gx_index *ix, uint64_t hash, const char *term, size_t len)
 {
     uint32_t field, id;
+    if (len && term[0] == GX_PHRASE_MARK)
+        return gx_view_find_phrase(ix, term, len);
     if (gx_view_parse_name(ix, term, len, &field)) {
         id = find_hashed(ix, gx_hash(term + 2, len - 2), term + 2, len - 2);
         id = id == UINT32_MAX ? id : id + ix->terms.n * (field + 1);
@@ -111,6 +113,9 @@ const char *gx_index_term(const gx_index *ix, uint32_t term, size_t *len)
     *len = 0;
     if (ix->parts)
         return gx_parts_term(ix->parts, term, len);
+    const char *phrase = ix->view && term != UINT32_MAX ? gx_view_phrase_text(ix, term, len) : NULL;
+    if (phrase)
+        return phrase;
     if (ix->view && ix->terms.n)
         term %= ix->terms.n;
     return term < ix->terms.n ? gx_strings_get(&ix->terms, term, len) : NULL;

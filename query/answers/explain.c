@@ -124,6 +124,21 @@ static void explain_best(gx_explanation *e, const gx_index *holder, const uint32
     }
 }
 
+/* The name of term i, which is a phrase; NULL: it is a word. */
+static const char *phrase_name(const gx_index *ix, const gx_plan *plan, const gx_query_plan *whole, uint32_t i,
+                               size_t *len)
+{
+    if (!ix->parts)
+        return gx_view_phrase_of(ix, plan->terms[i].list, len);
+    *len = whole->terms[i].len;
+    return *len && whole->terms[i].term[0] == GX_PHRASE_MARK ? whole->terms[i].term : NULL;
+}
+
+static uint64_t df_of(void *user, const char *term, size_t len)
+{
+    return gx_index_df_of(user, term, len);
+}
+
 /* Tell the fields of a view. whole: the terms as they are looked up, of a collection. */
 static gx_status explain_fields(gx_explanation *e, const gx_index *ix, const gx_plan *plan, const gx_query_plan *whole,
                                 gx_error *err)
@@ -157,9 +172,15 @@ static gx_status explain_fields(gx_explanation *e, const gx_index *ix, const gx_
         if (lists[i] != UINT32_MAX)
             gx_view_explain(holder, lists[i], local, tfs);
         e->terms[i].field_tfs = tfs;
+        size_t len = e->terms[i].term_len;
+        const char *phrase = phrase_name(ix, plan, whole, i, &len);
+        if (phrase && p->scoring == GX_FIELDS_BM25F) {
+            e->terms[i].idf = gx_view_phrase_idf(phrase, len, p->idf, p->n_docs, df_of, (void *)(uintptr_t)ix);
+            e->terms[i].weight = e->terms[i].idf * (e->times_k1 ? e->k1 + 1 : 1) * e->terms[i].qtf * e->terms[i].unit;
+        }
         if (p->scoring == GX_FIELDS_BM25F)
             continue;
-        gx_view_dfs(holder, e->terms[i].term, e->terms[i].term_len, dfs);
+        gx_view_dfs(holder, phrase ? phrase : e->terms[i].term, phrase ? len : e->terms[i].term_len, dfs);
         e->terms[i].field_dfs = dfs;
         e->terms[i].idf = 1;
         e->terms[i].weight = e->terms[i].qtf * e->terms[i].unit;

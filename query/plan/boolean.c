@@ -108,18 +108,9 @@ static bool name_in_field(reading *r, const gx_found_term *found, gx_found_term 
     return true;
 }
 
-static bool take_term(void *user, const gx_found_term *found)
+/* A term by its name. */
+static bool take_named(reading *r, const gx_found_term *found)
 {
-    reading *r = user;
-    gx_found_term named;
-    if (r->word && r->word->field) {
-        if (!name_in_field(r, found, &named)) {
-            r->st = gx_fail(r->err, GX_EUSAGE, "column %u: a word of %zu bytes cannot be searched for in one field",
-                            r->word->column, found->len);
-            return false;
-        }
-        found = &named;
-    }
     if (r->b->n_leaves++ == MAX_LEAVES) {
         r->st = gx_fail(r->err, GX_EUSAGE, "column %u: the query has more than %u terms; shorten it", r->word->column,
                         MAX_LEAVES);
@@ -133,6 +124,21 @@ static bool take_term(void *user, const gx_found_term *found)
     else if (!add_scored(r->b, found, r->weight))
         fail_memory(r);
     return r->st == GX_OK;
+}
+
+static bool take_term(void *user, const gx_found_term *found)
+{
+    reading *r = user;
+    gx_found_term named;
+    if (r->word && r->word->field) {
+        if (!name_in_field(r, found, &named)) {
+            r->st = gx_fail(r->err, GX_EUSAGE, "column %u: a word of %zu bytes cannot be searched for in one field",
+                            r->word->column, found->len);
+            return false;
+        }
+        found = &named;
+    }
+    return take_named(r, found);
 }
 
 /* Where the analysis splits the word its terms are a group of this kind. */
@@ -310,21 +316,63 @@ static gx_status take_phrase_words(reading *r, const gx_node *n)
     return st;
 }
 
+static int by_bytes(const void *a, const void *b)
+{
+    const gx_phrase_name_word *x = a, *y = b;
+    const size_t len = x->len < y->len ? x->len : y->len;
+    const int order = len ? memcmp(x->term, y->term, len) : 0;
+    return order ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+/* A phrase of a view of fields is a term with a name. */
+static uint32_t take_field_phrase(reading *r, const gx_read_phrase *p)
+{
+    gx_boolean *b = r->b;
+    const uint32_t group = r->group = add_match(r, GX_MATCH_OR, 0);
+    gx_phrase_name_word *words = malloc(p->n * sizeof *words);
+    settle_offsets(b, p);
+    b->n_words = p->first;
+    for (uint32_t i = 0; words && i < p->n; ++i) {
+        const gx_read_word *w = &b->words[p->first + i];
+        words[i] = (gx_phrase_name_word){b->bytes + w->at, w->len, w->in_index.offset};
+    }
+    if (words && p->n > 1 && p->kind == GX_PHRASE_NEAR) /* the order tells nothing */
+        qsort(words, p->n, sizeof *words, by_bytes);
+    const gx_phrase_name of = {.field = r->word->field, .kind = (uint32_t)p->kind, .slop = p->slop};
+    const size_t len = words ? gx_phrase_name_bytes(words, p->n) : 0;
+    char *name = words ? malloc(len) : NULL;
+    if (!name) {
+        fail_memory(r);
+    } else if (p->n == 1) {
+        const size_t at = 2 * sizeof(uint32_t) + 7; /* the word's bytes in the name */
+        gx_phrase_name_write(name, &of, words, 1);
+        take_term(r, &(gx_found_term){.term = name + at, .len = words[0].len});
+    } else {
+        gx_phrase_name_write(name, &of, words, p->n);
+        take_named(r, &(gx_found_term){.term = name, .len = len});
+    }
+    free(words);
+    free(name);
+    return close_group(r, group);
+}
+
 static uint32_t read_phrase(reading *r, const gx_node *n, float weight, bool negated)
 {
     gx_boolean *b = r->b;
     r->word = n;
     r->weight = weight;
     r->negated = negated;
-    if (gx_view_of(b->ix)) {
-        r->st =
-            gx_fail(r->err, GX_EUSAGE, "column %u: phrases are not weighed by fields; leave out --fields", n->column);
-        return NONE;
-    }
     if (!gx_index_has_positions(b->ix)) {
         r->st =
             gx_fail(r->err, GX_EUSAGE,
                     "column %u: phrases need positions, which this index lacks; build it with --positions", n->column);
+        return NONE;
+    }
+    if (gx_view_of(b->ix) && (n->prefix || !gx_view_takes_phrases(b->ix))) {
+        r->st = gx_fail(r->err, GX_EUSAGE,
+                        n->prefix ? "column %u: the last word of a phrase in fields is a whole word; leave out the *"
+                                  : "column %u: phrases in fields are searched on the CPU; choose it (--engine=cpu)",
+                        n->column);
         return NONE;
     }
     if (!begin_phrase(r,
@@ -342,6 +390,8 @@ static uint32_t read_phrase(reading *r, const gx_node *n, float weight, bool neg
                         n->column);
     if (r->st != GX_OK || p->n == 0 || !count_offsets(r, p))
         return NONE;
+    if (gx_view_of(b->ix))
+        return take_field_phrase(r, p);
     if (p->n == 1)
         return take_only_word(r);
     const uint32_t n_places = count_places(b, p);
@@ -585,8 +635,9 @@ static uint32_t read_node(reading *r, uint32_t node, float weight, bool negated,
                         n->column, weight);
         return NONE;
     }
-    if (n->field && (n->kind == GX_NODE_PHRASE || n->kind == GX_NODE_PATTERN)) {
-        r->st = gx_fail(r->err, GX_EUSAGE, "column %u: only whole words can be searched for in one field", n->column);
+    if (n->field && n->kind == GX_NODE_PATTERN) {
+        r->st = gx_fail(r->err, GX_EUSAGE, "column %u: only whole words and phrases can be searched for in one field",
+                        n->column);
         return NONE;
     }
     uint32_t replaced;
@@ -913,7 +964,7 @@ static void read_plain(reading *r, const char *text, size_t len, bool quotes)
 static bool quotes_count(const gx_index *ix, const gx_query_options *opt)
 {
     return opt->quotes == GX_QUOTES_PHRASE && !gx_query_side_is_on(opt) && gx_index_has_positions(ix) &&
-           !gx_view_of(ix) && !gx_preset_get(opt->preset)->linear;
+           !gx_preset_get(opt->preset)->linear;
 }
 
 gx_status gx_boolean_open_text(gx_boolean **out, const gx_index *ix, const char *text, size_t len,

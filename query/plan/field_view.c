@@ -13,6 +13,7 @@
 #include "engine/text/c_locale.h"
 #include "engine/text/edit_distance.h"
 #include "index/read/collection.h"
+#include "query/phrase/field_phrases.h"
 #include "query/score/bm25.h"
 
 #define MAX_WEIGHT 1e6
@@ -173,7 +174,8 @@ static gx_status make_profile(gx_view_profile *p, const gx_index *ix, const gx_v
                            .preset = o->preset,
                            .idf = preset->idf,
                            .times = preset->times_k1 ? (double)(float)k1 + 1 : 1,
-                           .n_docs = n_docs};
+                           .n_docs = n_docs,
+                           .find = gx_field_phrase_find};
     for (uint32_t f = 0; f < ix->fields->n; ++f) {
         const double tokens = (double)ix->fields->n_tokens[f], avg = tokens > 0 ? tokens / n_docs : 1;
         p->fields[f] =

@@ -186,11 +186,16 @@ static scorer scorer_of(const gx_query_options *opt, const gx_index *view)
 }
 
 /* A term's weight before it is scaled. */
-static double weight_of(const scorer *s, uint64_t n_docs, uint64_t df, double qtf)
+static double weight_by(const scorer *s, double idf, double qtf)
 {
     if (s->weighed)
         return qtf;
-    return s->preset->idf((double)n_docs, (double)df) * (s->preset->times_k1 ? s->k1 + 1 : 1) * qtf;
+    return idf * (s->preset->times_k1 ? s->k1 + 1 : 1) * qtf;
+}
+
+static double weight_of(const scorer *s, uint64_t n_docs, uint64_t df, double qtf)
+{
+    return weight_by(s, s->weighed ? 0 : s->preset->idf((double)n_docs, (double)df), qtf);
 }
 
 /* What a term can add to a score, before it is scaled; max_tf: the greatest of its list. */
@@ -553,9 +558,23 @@ static gx_status check_weights(const gx_weighted_term *terms, uint32_t n, gx_err
     return GX_OK;
 }
 
+/* Of terms whose dfs are asked for one after the other. */
+typedef struct asking {
+    const gx_collection_stats *stats;
+    uint32_t n;
+} asking;
+
+static uint64_t ask_df(void *user, const char *term, size_t len)
+{
+    asking *a = user;
+    ++a->n;
+    return a->stats->df(a->stats->user, term, len);
+}
+
 /* q->terms[n] by bytes: equal ones become one, and those that the collection lacks go. */
 static void merge_terms(gx_query_plan *q, uint32_t n, const gx_collection_stats *stats)
 {
+    asking a = {stats, 0};
     uint32_t kept = 0;
     sort_query_terms(q->terms, n, by_bytes_and_weight);
     for (uint32_t i = 0; i < n; ++i) {
@@ -566,8 +585,11 @@ static void merge_terms(gx_query_plan *q, uint32_t n, const gx_collection_stats 
     }
     for (uint32_t i = 0; i < kept; ++i) {
         gx_query_term t = q->terms[i];
-        t.number = i;
-        t.df = stats->df(stats->user, t.term, t.len);
+        t.number = a.n;
+        t.df = ask_df(&a, t.term, t.len);
+        if (stats->view && t.len && t.term[0] == GX_PHRASE_MARK && t.df)
+            t.idf = gx_view_phrase_idf(t.term, t.len, gx_preset_get(q->opt.preset)->idf, (double)stats->n_docs, ask_df,
+                                       &a);
         t.unit = stats->unit(stats->user, t.term, t.len);
         if (t.df)
             q->terms[q->n_terms++] = t;
@@ -615,7 +637,8 @@ gx_status gx_query_plan_weigh(gx_query_plan *q, const gx_collection_stats *stats
     double weights[GX_MAX_TERMS], total = 0;
     for (uint32_t i = 0; i < q->n_terms; ++i) {
         const gx_query_term *t = &q->terms[i];
-        weights[i] = weight_of(&s, stats->n_docs, t->df, t->qtf) * t->unit;
+        weights[i] = t->idf > 0 ? weight_by(&s, t->idf, t->qtf) : weight_of(&s, stats->n_docs, t->df, t->qtf);
+        weights[i] *= t->unit;
         total += most_of(&s, weights[i], s.linear ? stats->max_tf(stats->user, t->term, t->len) : 1);
     }
     for (uint32_t i = 0; i < n_phrases; ++i)

@@ -122,6 +122,7 @@ typedef struct gx_query_term {
     double qtf;
     uint32_t number; /* its place among the terms whose df was asked for, in that order */
     double unit;     /* of the list's impacts */
+    double idf;      /* of a phrase of a view of fields: the sum of its words'; 0 of others, whose df tells it */
 } gx_query_term;
 
 /* What a query says of any index of the collection. */

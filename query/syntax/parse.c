@@ -317,9 +317,9 @@ static uint32_t parse_field(parser *p, uint32_t field, size_t colon)
     while (p->in.at <= colon)
         gx_scan_step(&p->in);
     const char next = gx_scan_is_end(&p->in) ? ' ' : gx_scan_peek(&p->in);
-    if (next == ' ' || next == '"' || next == '/')
+    if (next == ' ' || next == '/')
         return gx_scan_refuse(&p->in, p->in.column,
-                              "a word or ( is expected behind %s:", p->fields->fields->names[field]);
+                              "a word, \" or ( is expected behind %s:", p->fields->fields->names[field]);
     p->field = field + 1;
     const uint32_t node = parse_primary(p);
     p->field = 0;

@@ -701,8 +701,23 @@ assert sum(s.values()) <= total + 0.005, (s, total) # which is rounded to 1 ms e
     exits 2
     complains "'year' is a field and an attribute"
     ask build -q f.jsonl -o f.gx --field=title,text --positions
+    exits 0
+    for how in bm25f best sum; do
+        ask query -q f.gx --fields=title^3,text --field-scoring=$how --explain 'the "red fox"'
+        exits 0
+        says '"red fox"'
+    done
+    ask query -q f.gx --fields=title,text --syntax=boolean 'title:"red fox"'
+    exits 0
+    says 'a'
+    ask query -q f.gx --fields=title,text --syntax=boolean 'text:"red fox" OR "hen a"'
+    exits 3
+    ask query -q f.gx --fields=title,text --syntax=boolean '"red fo*"'
     exits 2
-    ask build -q f.jsonl -o f.gx --field=title,text
+    complains 'is a whole word'
+    ask build -q f.jsonl -o v.gx --field=title:w=3,text:w=1 --positions
+    exits 2
+    ask build -q --force f.jsonl -o f.gx --field=title,text
     exits 0
     for bad in tilte title^-1 title^nan title^1e7 title^ title:b=2 title:b=-0 title:k=1 title,title title, ,title; do
         ask query -q f.gx --fields="$bad" fox

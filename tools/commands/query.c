@@ -540,7 +540,12 @@ static const cli_section sections[] = {
      "made first.\n"
      "\n"
      "With `--syntax=boolean`, `title:quark` and `title:(quark gluon)` search for words in this field alone, whose "
-     "weight and b count; idf goes by the documents that have the word there. Any field of the index may stand there."},
+     "weight and b count; idf goes by the documents that have the word there. Any field of the index may stand there.\n"
+     "\n"
+     "Of an index with positions, too, a phrase or window has all its words in one field: `\"a b\"`, `NEAR/5(a b)`, "
+     "`title:\"a b\"`, `title:(\"a b\" c)`. It is scored as a word whose tf in a field is the number of its "
+     "matches there, and whose idf, or idf_f, is the sum of its words'. The CPU finds all its documents when a query "
+     "first asks for it, and keeps them."},
     {NULL},
 };
 

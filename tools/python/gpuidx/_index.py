@@ -830,7 +830,8 @@ class Index:
                     with one a query, None for a query without. With a mask, both count
         count       count all matching documents too, exactly
         syntax      "text", or "boolean": +must -not (a OR b) term^2.5 year:[2015 TO 2019], and of an
-                    index with positions "a b", "a b"~3, NEAR/5(a b), ONEAR/5(a b). Conditions select as filters do;
+                    index with positions "a b", "a b"~3, NEAR/5(a b), ONEAR/5(a b); in a view of fields title:a and
+                    title:"a b". Conditions select as filters do;
                     documents that match by them alone have score 0 and come last
         quotes      what "new york" and "new york"~3 mean with syntax="text", of an index with positions: "phrase", or
                     "words": nothing

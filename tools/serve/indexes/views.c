@@ -76,7 +76,7 @@ void view_give_back(view *v, gx_session *session)
 static view *find(snapshot *s, const char *key)
 {
     for (view **at = &s->views; *at; at = &(*at)->next)
-        if (strcmp((*at)->key, key) == 0) {
+        if (!gx_view_is_worn((*at)->ix) && strcmp((*at)->key, key) == 0) { /* a worn one will be the last */
             view *v = *at;
             *at = v->next;
             v->next = s->views;
