@@ -710,8 +710,9 @@ assert sum(s.values()) <= total + 0.005, (s, total) # which is rounded to 1 ms e
     ask query -q f.gx --fields=title,text --syntax=boolean 'title:"red fox"'
     exits 0
     says 'a'
-    ask query -q f.gx --fields=title,text --syntax=boolean 'text:"red fox" OR "hen a"'
-    exits 3
+    ask query -q f.gx --fields=title,text --syntax=boolean 'text:"red fox" OR "fox fox"~5'
+    exits 0
+    says '0 matches'
     ask query -q f.gx --fields=title,text --syntax=boolean '"red fo*"'
     exits 2
     complains 'is a whole word'
