@@ -558,6 +558,12 @@ static gx_status check_weights(const gx_weighted_term *terms, uint32_t n, gx_err
     return GX_OK;
 }
 
+/* Whether the term is a phrase of a view of fields, which has an idf of its own. */
+static bool is_phrase(const gx_query_term *t, const gx_collection_stats *stats)
+{
+    return stats->view && t->len && t->term[0] == GX_PHRASE_MARK;
+}
+
 /* Of terms whose dfs are asked for one after the other. */
 typedef struct asking {
     const gx_collection_stats *stats;
@@ -587,7 +593,7 @@ static void merge_terms(gx_query_plan *q, uint32_t n, const gx_collection_stats 
         gx_query_term t = q->terms[i];
         t.number = a.n;
         t.df = ask_df(&a, t.term, t.len);
-        if (stats->view && t.len && t.term[0] == GX_PHRASE_MARK && t.df)
+        if (is_phrase(&t, stats) && t.df)
             t.idf = gx_view_phrase_idf(t.term, t.len, gx_preset_get(q->opt.preset)->idf, (double)stats->n_docs, ask_df,
                                        &a);
         t.unit = stats->unit(stats->user, t.term, t.len);
@@ -637,7 +643,8 @@ gx_status gx_query_plan_weigh(gx_query_plan *q, const gx_collection_stats *stats
     double weights[GX_MAX_TERMS], total = 0;
     for (uint32_t i = 0; i < q->n_terms; ++i) {
         const gx_query_term *t = &q->terms[i];
-        weights[i] = t->idf > 0 ? weight_by(&s, t->idf, t->qtf) : weight_of(&s, stats->n_docs, t->df, t->qtf);
+        weights[i] = is_phrase(t, stats) ? weight_by(&s, t->idf, t->qtf)
+                                         : weight_of(&s, stats->n_docs, t->df, t->qtf);
         weights[i] *= t->unit;
         total += most_of(&s, weights[i], s.linear ? stats->max_tf(stats->user, t->term, t->len) : 1);
     }
