@@ -5,8 +5,8 @@
 
 Random documents with attributes of all types become an index file and a collection of eight segments with deletes. Of
 each, random queries (words, conditions, none), filters, orders of several attributes, groups by an attribute, priors,
-offsets and chains of cursors are answered by DRIVER (support/pages_driver.c), and compared with lists that this program makes
-itself of the documents. Only scores are taken from a search for all documents. The seed is printed."""
+offsets and chains of cursors are answered by DRIVER (support/pages_driver.c), and compared with lists that this program
+makes itself of the documents. Only scores are taken from a search for all documents. The seed is printed."""
 import argparse
 import json
 import math

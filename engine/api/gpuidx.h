@@ -868,8 +868,9 @@ typedef struct gx_query_options {
      * map_memory does not suffice for the tables of GX_ALGORITHM_BLOCK_MAX, which searches here. */
     uint64_t block_budget;
     /* A prior is taken by gx_search, gx_search_page and gx_explain; what else takes options refuses it or, as counting
-     * does, has no use for it. The search finds more than k documents by the query alone, until no other one can be among the best k,
-     * which it knows by the greatest value of the attribute. approximate and block_budget are refused beside it. */
+     * does, has no use for it. The search finds more than k documents by the query alone, until no other one can be
+     * among the best k, which it knows by the greatest value of the attribute. approximate and block_budget are refused
+     * beside it. */
     gx_prior prior;
     gx_query_expansion expansion; /* of GX_QUERY_BOOLEAN */
     gx_quotes quotes;

@@ -85,9 +85,10 @@ typedef struct gx_page_end {
 /* As gx_search, of one page of each answer: k is the most results of a page. end [n], or NULL, whose sizes the caller
  * sets; on failure there is nothing to free. n is 1 where there is a cursor.
  *
- * A cursor names the query (its text or terms, its filter's text, operator, scorer and parameters, the prior and the order),
- * the index file or collection, its commit, and the last result's values, score and id. While a reader holds a commit, the
- * pages are cuts of one list. It does not name a mask (gx_page.scope may), nor k: pages may have different lengths.
+ * A cursor names the query (its text or terms, its filter's text, operator, scorer and parameters, the prior and the
+ * order), the index file or collection, its commit, and the last result's values, score and id. While a reader holds a
+ * commit, the pages are cuts of one list. It does not name a mask (gx_page.scope may), nor k: pages may have different
+ * lengths.
  * With GX_OP_AND_OR k is named, too: AND answers where it has k results in all, and the pages are cuts of that answer,
  * else of OR's.
  *

@@ -227,8 +227,8 @@ static void add_near_floats(gx_tally *t, const gathered *g)
     }
 }
 
-/* The same of one slot: mantissas, of 54 bits with the sign, are summed by their shifts, by turns in two tables, so that
- * one addition seldom waits for the one before. */
+/* The same of one slot: mantissas, of 54 bits with the sign, are summed by their shifts, by turns in two tables, so
+ * that one addition seldom waits for the one before. */
 static void add_near_floats_of_one(gx_tally *t, const gathered *g)
 {
     const uint64_t least = (uint64_t)(t->exponent - GX_SUM_UNIT);

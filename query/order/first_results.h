@@ -1,4 +1,4 @@
-/* first_results.h: the first results of a query's list: by score, in an order by attributes, with a prior or without. */
+/* first_results.h: the first results of a query's list, by score or by attributes, with a prior or without. */
 #ifndef GX_QUERY_ORDER_FIRST_RESULTS_H
 #define GX_QUERY_ORDER_FIRST_RESULTS_H
 

@@ -434,12 +434,13 @@ price:x=1|'x=1' is none of w=, form=, half=
 price:|'' is none of w=, form=, half=
 :w=1|begins with no name
 END
-    [ "$("$GPUIDX" query -q --engine=cpu -f tsv --prior=price:w=1 --offset=1 -k 2 years.gx word | cut -f2 | xargs)" = 'y2 y1' ]
+    page() { "$GPUIDX" query -q --engine=cpu -f tsv --prior=price:w=1 "$@" years.gx word | cut -f2 | xargs; }
+    [ "$(page --offset=1 -k 2)" = 'y2 y1' ]
     ask query -q --engine=cpu -f jsonl --prior=price:w=1 --cursor -k 1 years.gx word
     exits 0
     says '"id":"y3"'
     cursor=$(grep -oE '"cursor":"[^"]+' <<<"$output" | cut -d'"' -f4)
-    [ "$("$GPUIDX" query -q --engine=cpu -f tsv --prior=price:w=1 --after="$cursor" years.gx word | cut -f2 | xargs)" = 'y2 y1 none' ]
+    [ "$(page --after="$cursor")" = 'y2 y1 none' ]
     ask query --engine=cpu --prior=price:w=2 --after="$cursor" years.gx word
     exits 2
     complains 'of another query'

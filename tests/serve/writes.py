@@ -361,9 +361,10 @@ class Writes(unittest.TestCase):
             self.assertEqual(got, want)
         self.assertEqual(s.get('/c/_source/v3').json['title'], 'three')
         for body, words in [({'text': 'x'}, "no 'vector'"), ({'vector': []}, 'no object'),
-                            ({'vector': {'a': 0}}, 'above 0'), ({'vector': {'a': -1}}, 'above 0'), ({'vector': {'a': 'x'}}, 'number'),
-                            ({'vector': {'': 1}}, ''), ({'vector': {'a': 1e30}}, ''), ({'vector': None}, 'no object'),
-                            ({'vectors': {'a': 1}}, 'vector')]:
+                            ({'vector': {'a': 0}}, 'above 0'), ({'vector': {'a': -1}}, 'above 0'),
+                            ({'vector': {'a': 'x'}}, 'number'), ({'vector': {'': 1}}, ''),
+                            ({'vector': {'a': 1e30}}, ''),
+                            ({'vector': None}, 'no object'), ({'vectors': {'a': 1}}, 'vector')]:
             for method in ('PUT', 'PATCH'):
                 a = s.ask(method, '/v1/c/doc/v1', body)
                 self.assertEqual(a.status, 400, body)

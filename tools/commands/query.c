@@ -181,7 +181,8 @@ static const cli_flag flags[] = {
      "add a number of each document to its score, such as its pagerank: `X` (1) times ln(1 + x) with `form=log` (the "
      "default), x / (x + H) with `form=sat,half=H` (1), or x with `form=linear`, where x is the value of the "
      "attribute `NAME`, an int or float, of several the greatest. Documents without a value, or with one below 0, "
-     "add nothing. The results are exact; `--explain` shows what was added. Pages, groups and `--sort` go by these scores, too"},
+     "add nothing. The results are exact; `--explain` shows what was added. Pages, groups and "
+     "`--sort` go by these scores, too"},
     CLI_RM3_FLAG,
     {"format", 'f', CLI_CHOICE, OUT_FORMATS, "human", "how results are printed"},
     {"show", 0, CLI_LIST, "NAME,...", NULL,
