@@ -36,7 +36,7 @@ class Hit(_HitFields):
 
 
 class _Attributes:
-    """Attributes of the documents of one answer, which are read together, some at a time: who shows one shows others."""
+    """Attributes of the documents of one answer, which are read some at a time: who shows one shows others."""
 
     AT_ONCE = 32
 
