@@ -197,7 +197,10 @@ typedef struct gx_service_options {
      * eight and more queries, where there are both engines, a thread leaves the dearest to the GPU and
      * answers for up to caller_seconds the cheapest; of 64 and more only those that take less than to
      * hand them over. Where two whole batches wait for the GPU, it goes on until fewer do, for up to
-     * ten times as long. `answer` is called by the thread that submits. */
+     * ten times as long. Without a GPU, a thread that submits goes on to answer about as many queries as it
+     * has submitted, of those that wait, the oldest first; a single query that takes longer than
+     * caller_seconds it leaves to a thread that has nothing to do. `answer` is called by the thread that
+     * answers. */
     uint32_t callers;
     double caller_seconds; /* >= 0 */
     bool force;            /* replace what stands at `decisions`, which appears when the service is closed */

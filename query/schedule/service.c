@@ -340,12 +340,16 @@ gx_status gx_service_put(gx_service *s, gx_service_job *const *jobs, uint32_t n,
             break;
         if (gx_service_put_chunks(s, jobs + first, end - first))
             continue;
+        gx_worker *helper = gx_service_take_helper(s, n);
         gx_service_job *oldest = jobs[first], *newest = jobs[end - 1];
         gx_service_job *before = atomic_load(&s->arrived);
         do {
             oldest->next = before;
         } while (!atomic_compare_exchange_weak(&s->arrived, &before, newest));
-        wake_for(s, end - first);
+        if (!helper || end - first > 1)
+            wake_for(s, end - first);
+        if (helper) /* which wakes others, where it leaves something */
+            gx_service_help(s, helper, end - first);
     }
     return st;
 }

@@ -1,5 +1,6 @@
 /* service_guests.c: where nothing waits, a caller that puts a few short queries answers them itself, as a guest: no
- * thread needs to be told of them then. */
+ * thread needs to be told of them then. Where there is no GPU, a caller answers as many queries as it has put also where
+ * others wait: it is the oldest that it answers. */
 #include "query/schedule/service_state.h"
 
 #include <stdlib.h>
@@ -154,4 +155,38 @@ bool gx_service_answer_here(gx_service *s, gx_service_job *const *jobs, uint32_t
     pthread_mutex_unlock(&s->lock);
     gx_service_leave_guest(s, w);
     return true;
+}
+
+/* Whether a thread of the CPU waits for a query, so that one that takes long is better left to it. */
+static bool has_idle_thread(gx_service *s)
+{
+    return atomic_load(&s->n_polling[GX_PROCESSOR_CPU]) || atomic_load(&s->n_sleeping[GX_PROCESSOR_CPU]);
+}
+
+/* Take queries that wait, and answer them. Returns how many; 0: none waits. */
+static uint32_t help_once(gx_service *s, gx_worker *w)
+{
+    pthread_mutex_lock(&s->lock);
+    w->n = atomic_load(&s->closing) ? 0 : gx_worker_take(w, &w->ns);
+    pthread_mutex_unlock(&s->lock);
+    if (w->n == 0)
+        return 0;
+    gx_worker_answer(w);
+    pthread_mutex_lock(&s->lock);
+    gx_worker_end_work(w);
+    pthread_mutex_unlock(&s->lock);
+    return w->n;
+}
+
+gx_worker *gx_service_take_helper(gx_service *s, uint32_t n)
+{
+    const bool never = s->opt.gpu || !(s->opt.caller_seconds > 0);
+    return never || (n == 1 && has_idle_thread(s)) ? NULL : gx_service_take_guest(s);
+}
+
+void gx_service_help(gx_service *s, gx_worker *w, uint32_t n)
+{
+    for (uint32_t done = 0, now; done < n && (now = help_once(s, w)); done += now)
+        ;
+    gx_service_leave_guest(s, w);
 }

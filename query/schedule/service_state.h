@@ -207,6 +207,11 @@ bool gx_service_answer_here(gx_service *s, gx_service_job *const *jobs, uint32_t
 gx_worker *gx_service_take_guest(gx_service *s);
 void gx_service_leave_guest(gx_service *s, gx_worker *w);
 
+/* A guest by which the caller helps to answer, once it has put n queries, or NULL; it answers about as many of those that
+ * wait, the oldest first, and leaves. */
+gx_worker *gx_service_take_helper(gx_service *s, uint32_t n);
+void gx_service_help(gx_service *s, gx_worker *w, uint32_t n);
+
 /* Answer a query by a guest. Of those that were put, n no longer wait, because guests answer them; n are answered. */
 void gx_guest_answer(gx_worker *w, gx_service_job *job);
 void gx_guests_take(gx_service *s, uint32_t n);

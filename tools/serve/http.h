@@ -20,6 +20,8 @@ void http_close(http *h);
 void http_tick(http *h);
 
 void http_complete(exchange *x); /* the reply is there */
+/* The answers to the searches are there: the connection's thread calls searches_finish. */
+void http_answered(exchange *x);
 /* The name of an argument of the URL that is none of `names`. */
 const char *http_other_argument(exchange *x, const char *const *names);
 

@@ -268,6 +268,10 @@ bool plan_is_paged(const plan *p);
 plan *exchange_add_plan(exchange *x);
 search *exchange_add_search(exchange *x, size_t plan_number);
 
+/* Give the searches of the last plan that before it, where both ask for the same: searches that stand together and have
+ * one plan go to the engines together. */
+void exchange_share_plan(exchange *x);
+
 /* Whether its plans show neither texts nor explanations, and few results. */
 bool exchange_is_quick(const exchange *x);
 

@@ -68,21 +68,25 @@ void exchange_complete(exchange *x)
         x->done(x);
 }
 
+static void close_plan(plan *p)
+{
+    gx_filter_close(p->filter);
+    gx_filter_close(p->faceted);
+    view_release(p->view);
+    free((void *)p->facets);
+    for (uint32_t k = 0; k < p->n_lists; ++k)
+        gx_facet_list_close(p->lists[k]);
+    free(p->lists);
+    free(p->shown);
+    gx_synonyms_close(p->synonyms);
+}
+
 void exchange_free(exchange *x)
 {
     for (size_t i = 0; i < x->n_searches; ++i)
         search_free(&x->searches[i]);
-    for (size_t i = 0; i < x->n_plans; ++i) {
-        gx_filter_close(x->plans[i].filter);
-        gx_filter_close(x->plans[i].faceted);
-        view_release(x->plans[i].view);
-        free((void *)x->plans[i].facets);
-        for (uint32_t k = 0; k < x->plans[i].n_lists; ++k)
-            gx_facet_list_close(x->plans[i].lists[k]);
-        free(x->plans[i].lists);
-        free(x->plans[i].shown);
-        gx_synonyms_close(x->plans[i].synonyms);
-    }
+    for (size_t i = 0; i < x->n_plans; ++i)
+        close_plan(&x->plans[i]);
     if (x->free_extra)
         x->free_extra(x->extra);
     free(x->searches);
@@ -175,8 +179,40 @@ plan *exchange_add_plan(exchange *x)
         return NULL;
     }
     plan *p = &x->plans[x->n_plans++];
-    *p = (plan){.setup = x->sv->defaults};
+    memset(p, 0, sizeof *p); /* are_equal compares all bytes */
+    p->setup = x->sv->defaults;
     return p;
+}
+
+static bool same_filters(const gx_filter *a, const gx_filter *b)
+{
+    size_t na, nb;
+    if (!a || !b)
+        return a == b;
+    const char *text = gx_filter_text(a, &na), *other = gx_filter_text(b, &nb);
+    return na == nb && memcmp(text, other, na) == 0;
+}
+
+/* Whether two plans ask for the same. What else a plan has made for itself lies at an address of its own, so that it is
+ * never equal to another's; two with padding that differs cost a plan more. */
+static bool are_equal(const plan *a, const plan *b)
+{
+    plan like = *b;
+    if (!same_filters(a->filter, b->filter))
+        return false;
+    like.filter = a->filter;
+    return memcmp(a, &like, sizeof like) == 0;
+}
+
+void exchange_share_plan(exchange *x)
+{
+    const size_t last = x->n_plans - 1;
+    if (x->n_plans < 2 || !are_equal(&x->plans[last - 1], &x->plans[last]))
+        return;
+    for (size_t i = x->n_searches; i > 0 && x->searches[i - 1].plan_number == last; --i)
+        x->searches[i - 1].plan_number = last - 1;
+    close_plan(&x->plans[last]);
+    --x->n_plans;
 }
 
 search *exchange_add_search(exchange *x, size_t plan_number)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tools/serve/metrics.h"
+#include "tools/serve/searches.h"
 
 /* What a connection is doing, and since when: what is too slow is closed. */
 typedef enum activity { NEW, IDLE, RECEIVING, WORKING, SENDING } activity;
@@ -37,8 +38,11 @@ struct http {
  * whoever brings the reply resumes it.
  *
  *   RUNNING --(the thread suspends)--> WAITING --(reply)--> DONE, resumed
- *      '-----------------------------------(reply)--> DONE */
-enum { FRESH, RUNNING, WAITING, DONE };
+ *      '-----------------------------------(reply)--> DONE
+ *
+ * Where the answers to its searches are there and the reply is quickly written, the connection's thread writes it:
+ * ANSWERED comes before DONE then, and the threads that search go on searching. */
+enum { FRESH, RUNNING, WAITING, ANSWERED, DONE };
 
 /* ---- the library ---- */
 
@@ -126,6 +130,13 @@ void http_complete(exchange *x)
         mhd.resume_connection(c); /* from here on *x is its thread's */
 }
 
+void http_answered(exchange *x)
+{
+    struct MHD_Connection *c = x->connection;
+    if (atomic_exchange(&x->state, ANSWERED) == WAITING)
+        mhd.resume_connection(c);
+}
+
 /* ---- requests ---- */
 
 /* The body is too large: say so now, before it is read. */
@@ -181,6 +192,8 @@ static enum MHD_Result dispatch(http *h, struct MHD_Connection *c, exchange *x, 
         exchange_complete(x);
     else
         exchange_begin(x, url);
+    if (atomic_load(&x->state) == ANSWERED)
+        searches_finish(x);
     if (atomic_load(&x->state) == DONE)
         return send_reply(h, c, x);
     mhd.suspend_connection(c);
@@ -201,6 +214,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
         return take_body(h, x, data, size);
     if (atomic_load(&x->state) == FRESH)
         return dispatch(h, c, x, url);
+    if (atomic_load(&x->state) == ANSWERED)
+        searches_finish(x);
     return atomic_load(&x->state) == DONE ? send_reply(h, c, x) : MHD_YES;
 }
 

@@ -1,7 +1,7 @@
 /* searches.c: a request's searches are answered: in batches by the index's service, or, where matches are counted,
  * facets asked for or queries expanded, by a worker with a session.
  *
- *   searches_begin --> gx_service_submit --> searches_answered, by any thread --> finish
+ *   searches_begin --> gx_service_submit --> searches_answered, by any thread --> searches_finish
  *              `-----> workers_add ------> searches_work ----------------------------^
  */
 #include "tools/serve/searches.h"
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/serve/http.h"
 #include "tools/serve/metrics.h"
 
 static uint64_t now_us(void)
@@ -144,8 +145,7 @@ static void answer(exchange *x)
     exchange_complete(x);
 }
 
-/* All searches have their answers. */
-static void finish(exchange *x)
+void searches_finish(exchange *x)
 {
     if (x->fault.status || x->in_worker || !x->route->slow || x->quick) {
         answer(x);
@@ -155,10 +155,9 @@ static void finish(exchange *x)
     }
 }
 
-static void one_less(exchange *x)
+static bool is_last(exchange *x)
 {
-    if (atomic_fetch_sub(&x->pending, 1) == 1)
-        finish(x);
+    return atomic_fetch_sub(&x->pending, 1) == 1;
 }
 
 /* ---- by the service ---- */
@@ -183,7 +182,12 @@ void searches_answered(void *user, const gx_service_answer *a)
         atomic_fetch_add_explicit(&l->fell_back, 1, memory_order_relaxed);
     atomic_store_explicit(&l->last_us, now_us(), memory_order_relaxed);
     atomic_store_explicit(&l->last_wait_us, (unsigned)(1e6 * a->seconds), memory_order_relaxed);
-    one_less(x);
+    if (!is_last(x))
+        return;
+    if (x->connection && (x->quick || !x->route->slow))
+        http_answered(x); /* this thread has better things to do */
+    else
+        searches_finish(x);
 }
 
 /* Whether a query that comes now is likely to wait longer than it may: the last answer had. */
@@ -282,7 +286,8 @@ void searches_begin(exchange *x)
     } else {
         atomic_store(&x->pending, 1);
         submit_all(x);
-        one_less(x);
+        if (is_last(x))
+            searches_finish(x);
     }
 }
 
@@ -497,5 +502,5 @@ void searches_work(exchange *x)
             ++n;
         run_searches(x, &x->searches[i], (uint32_t)n);
     }
-    finish(x);
+    searches_finish(x);
 }

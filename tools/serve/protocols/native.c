@@ -683,8 +683,10 @@ static void parse_lines(exchange *x)
         if (strspn(at, " \t\r") < len && reader_open(&r, &x->fault, at, len, x->sv->limits.depth)) {
             json_array_append(x->json[0], r.root);
             r.first_line = line;
-            if (read_search(x, &r))
+            if (read_search(x, &r)) {
                 x->searches[x->n_searches - 1].line = line + 1;
+                exchange_share_plan(x);
+            }
             reader_close(&r);
         } else if (x->fault.line) {
             x->fault.line += line;

@@ -678,6 +678,8 @@ static bool begin_item(reader *r, exchange *x, item *it)
     set_text(it, &x->plans[number], s);
     it->search = x->n_searches - 1;
     it->is_searched = true;
+    if (!it->aggs.n)
+        exchange_share_plan(x);
     return aggs_add_searches(x, &it->aggs, it->search, &it->dsl.conditions);
 }
 
