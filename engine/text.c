@@ -7,6 +7,7 @@
 
 #include "engine/api/gpuidx_advanced.h"
 #include "engine/text/c_locale.h"
+#include "engine/text/seconds.h"
 
 char *gx_text_room(gx_text *t, size_t n)
 {
@@ -86,6 +87,15 @@ static const uint64_t POWERS_OF_5[] = {
 };
 #define LEAST_UNITS UINT64_C(10000000000) /* the least number of SCORE_DIGITS digits */
 
+/* x = m * 2^*e with m of 53 bits, of a normal number above 0. */
+static uint64_t take_apart(double x, int *e)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    *e = (int)(bits >> 52) - 1075;
+    return (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+}
+
 /* score * 10^decimals as a whole number, rounded to even. score = m * 2^e with m of 53 bits: the product with
  * 5^decimals has less than 128 bits, so that nothing is lost before it is rounded. */
 static uint64_t units(uint64_t m, int e, int decimals)
@@ -103,15 +113,13 @@ static uint64_t units(uint64_t m, int e, int decimals)
 static size_t put_score(char *p, double score)
 {
     int e;
-    const uint64_t m = (uint64_t)ldexp(frexp(score, &e), 53);
-    e -= 53;
-    int decimals = SCORE_DIGITS - (int)floor(log10(score)) - 1;
+    const uint64_t m = take_apart(score, &e);
+    const int log2 = e + 52, least_log10 = log2 * 1233 >> 12; /* the logarithm to base 10, or one less than it */
+    int decimals = SCORE_DIGITS - least_log10 - 1;
     decimals = decimals < 0 ? 0 : decimals > 15 ? 15 : decimals;
     uint64_t n = units(m, e, decimals);
-    if (n >= LEAST_UNITS * 10 && decimals > 0) /* log10 was rounded, or n was, up to a digit more */
+    while (n >= LEAST_UNITS * 10 && decimals > 0) /* one less it was, or n was rounded up to a digit more */
         n = units(m, e, --decimals);
-    else if (n < LEAST_UNITS && decimals < 15)
-        n = units(m, e, ++decimals);
     for (; decimals > 0 && n % 10 == 0; --decimals)
         n /= 10;
     char digits[20];
@@ -136,6 +144,23 @@ void gx_text_add_score(gx_text *t, double score)
         t->len += put_score(p, score);
     else
         t->len += (size_t)gx_print(p, 32, "%.*g", SCORE_DIGITS, score);
+}
+
+void gx_text_add_seconds(gx_text *t, double seconds)
+{
+    int e;
+    if (!(seconds >= 1e-9 && seconds < 1e6)) {
+        gx_text_add_format(t, "%.6f", seconds);
+        return;
+    }
+    const uint64_t m = take_apart(seconds, &e), n = units(m, e, 6);
+    char text[32], *p = put_digits(text, n);
+    const char *const end = text + 20;
+    while (end - p < 7)
+        *--p = '0';
+    gx_text_add(t, p, (size_t)(end - p) - 6);
+    gx_text_add(t, ".", 1);
+    gx_text_add(t, end - 6, 6);
 }
 
 /* ---- strings ---- */
@@ -187,17 +212,19 @@ static bool may_need_escape(uint64_t w)
                  ((del - ones) & ~del))) & tops;
 }
 
-/* The number of leading bytes of text[0, len) that stand in a JSON string as they are: printable ASCII but " and \. */
-static size_t plain_length(const char *text, size_t len)
+/* Copy the leading bytes of text[0, len) that stand in a JSON string as they are, printable ASCII but " and \. Returns
+ * their number; what is behind them at p, up to len bytes in all, is changed. */
+static size_t copy_plain(char *p, const char *text, size_t len)
 {
     size_t i = 0;
     for (uint64_t w; i + sizeof w <= len; i += sizeof w) {
         memcpy(&w, text + i, sizeof w);
+        memcpy(p + i, &w, sizeof w);
         if (may_need_escape(w))
             break;
     }
-    while (i < len && text[i] >= ' ' && text[i] < 0x7f && text[i] != '"' && text[i] != '\\')
-        ++i;
+    for (; i < len && text[i] >= ' ' && text[i] < 0x7f && text[i] != '"' && text[i] != '\\'; ++i)
+        p[i] = text[i];
     return i;
 }
 
@@ -230,17 +257,26 @@ static size_t put_character(char *p, const char *text, size_t len, size_t *n)
 
 void gx_text_add_json(gx_text *t, const char *bytes, size_t len)
 {
-    gx_text_add(t, "\"", 1);
+    enum { LONGEST = 6 }; /* bytes that a character takes */
+    char *p = gx_text_room(t, len + 2);
+    if (!p)
+        return;
+    *p++ = '"';
+    ++t->len;
     for (size_t i = 0; i < len;) {
-        const size_t plain = plain_length(bytes + i, len - i);
-        gx_text_add(t, bytes + i, plain);
+        const size_t plain = copy_plain(p, bytes + i, len - i);
+        t->len += plain;
         i += plain;
-        char *p = i < len ? gx_text_room(t, 6) : NULL;
-        if (!p)
-            break;
-        size_t n;
-        t->len += put_character(p, bytes + i, len - i, &n);
-        i += n;
+        if (i < len) {
+            size_t n;
+            if (!(p = gx_text_room(t, LONGEST)))
+                return;
+            t->len += put_character(p, bytes + i, len - i, &n);
+            i += n;
+        }
+        if (!(p = gx_text_room(t, len - i + 1)))
+            return;
     }
-    gx_text_add(t, "\"", 1);
+    *p = '"';
+    ++t->len;
 }

@@ -5,6 +5,18 @@
 
 #include "engine/api/gpuidx_advanced.h"
 #include "engine/status.h"
+#include "engine/text/seconds.h"
+
+/* Add a literal: of a size that the compiler knows, where there is room. */
+static inline void put(gx_text *t, const char *literal, size_t len)
+{
+    char *const to = t->bytes && t->cap - t->len >= len ? t->bytes + t->len : gx_text_room(t, len);
+    if (to && !t->failed) {
+        memcpy(to, literal, len);
+        t->len += len;
+    }
+}
+#define PUT(t, literal) put(t, literal, sizeof(literal) - 1)
 
 static void put_fields(gx_text *t, const gx_explanation *e)
 {
@@ -212,11 +224,14 @@ static void put_expanded(gx_text *t, const gx_answer *a)
 
 static void put_head(gx_text *t, const gx_answer *a)
 {
-    gx_text_add_string(t, "{\"schema\":1,\"qid\":");
+    PUT(t, "{\"schema\":1,\"qid\":");
     gx_text_add_json(t, a->qid, a->qid_len);
-    gx_text_add_string(t, ",\"query\":");
+    PUT(t, ",\"query\":");
     gx_text_add_json(t, a->query, a->query_len);
-    gx_text_add_format(t, ",\"engine\":\"%s\",\"seconds\":%.6f", a->engine, a->seconds);
+    PUT(t, ",\"engine\":\"");
+    gx_text_add_string(t, a->engine);
+    PUT(t, "\",\"seconds\":");
+    gx_text_add_seconds(t, a->seconds);
     if (a->counted)
         gx_text_add_format(t, ",\"matches\":%llu", (unsigned long long)a->n_matches);
     if (a->cursor) {
@@ -314,21 +329,21 @@ static gx_status put_document(gx_text *t, const gx_answer *a, uint64_t docid, do
 {
     size_t len;
     const char *id = gx_index_doc_id(a->ix, docid, &len);
-    gx_text_add_string(t, "\"docid\":");
+    PUT(t, "\"docid\":");
     gx_text_add_number(t, docid);
-    gx_text_add_string(t, ",\"id\":");
+    PUT(t, ",\"id\":");
     gx_text_add_json(t, id, len);
-    gx_text_add_string(t, ",\"score\":");
+    PUT(t, ",\"score\":");
     gx_text_add_score(t, score);
     const char *title = gx_index_doc_title(a->ix, docid, &len);
     if (len) {
-        gx_text_add_string(t, ",\"title\":");
+        PUT(t, ",\"title\":");
         gx_text_add_json(t, title, len);
     }
     const gx_status st = put_texts(t, a, docid, text, err);
     if (st || !a->n_shown)
         return st;
-    gx_text_add_string(t, ",\"attributes\":");
+    PUT(t, ",\"attributes\":");
     return gx_text_add_attributes(t, a->ix, docid, a->shown, a->n_shown, &text->values, err);
 }
 
@@ -355,15 +370,17 @@ static gx_status put_group(gx_text *t, const gx_answer *a, uint32_t i, hit_text 
 
 static gx_status put_hit(gx_text *t, const gx_answer *a, uint32_t i, hit_text *text, gx_error *err)
 {
-    gx_text_add_string(t, i ? ",{\"rank\":" : "{\"rank\":");
+    if (i)
+        PUT(t, ",");
+    PUT(t, "{\"rank\":");
     gx_text_add_number(t, a->first + i + 1);
-    gx_text_add_string(t, ",");
+    PUT(t, ",");
     gx_status st = put_document(t, a, a->docids[i], a->scores[i], text, err);
     if (st == GX_OK && a->groups)
         st = put_group(t, a, i, text, err);
     if (a->explanations)
         put_explanation(t, &a->explanations[i]);
-    gx_text_add_string(t, "}");
+    PUT(t, "}");
     return st;
 }
 
