@@ -1,7 +1,7 @@
 /* position_sums.c: all positions of a block at once.
  *
- * With AVX-512 a value takes no step of its own. The ones of the high parts are where the sums of these parts end: bit e
- * of the i-th one tells the zeros before it, e - first - i. So ones become indexes, 64 bits a time, and of the low
+ * With AVX-512 a value takes no step of its own. The ones of the high parts are where the sums of these parts end: bit
+ * e of the i-th one tells the zeros before it, e - first - i. So ones become indexes, 64 bits a time, and of the low
  * parts, which have their places, 16 are summed at a time. */
 #include <string.h>
 

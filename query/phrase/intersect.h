@@ -15,7 +15,7 @@ typedef uint32_t gx_intersect_fn(const uint32_t *docids, uint32_t n, const uint3
 /* The best version that this CPU can run, or the one that GX_CPU names. */
 gx_intersect_fn *gx_intersect_best(void);
 
-/* Keep array[from[0]], array[from[1]], ... array[from[n - 1]]; from rises. Up to 16 integers are written behind them. */
+/* Keep array[from[0]], array[from[1]], ... array[from[n - 1]]; from rises. Up to 16 integers are written behind. */
 typedef void gx_keep_fn(uint32_t *array, const uint32_t *from, uint32_t n);
 gx_keep_fn *gx_keep_best(void);
 
@@ -42,7 +42,8 @@ typedef uint32_t gx_keep_starts_fn(uint32_t *starts, uint32_t n, const uint32_t 
                                    uint32_t add);
 gx_keep_starts_fn *gx_keep_starts_best(void);
 
-/* The positions of a block of postings: those of posting base + i are sums[j] - sums[begins[i] - 1] - 1, begins[i] <= j < begins[i + 1]. sums[-1] is 0. */
+/* The positions of a block of postings: those of posting base + i are sums[j] - sums[begins[i] - 1] - 1,
+ * begins[i] <= j < begins[i + 1]. sums[-1] is 0. */
 typedef struct gx_block_places {
     const uint32_t *sums, *begins;
     uint32_t base;

@@ -1,6 +1,6 @@
 /* service_guests.c: where nothing waits, a caller that puts a few short queries answers them itself, as a guest: no
- * thread needs to be told of them then. Where there is no GPU, a caller answers as many queries as it has put also where
- * others wait: it is the oldest that it answers. */
+ * thread needs to be told of them then. Where there is no GPU, a caller answers as many queries as it has put also
+ * where others wait: it is the oldest that it answers. */
 #include "query/schedule/service_state.h"
 
 #include <stdlib.h>

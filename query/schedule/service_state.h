@@ -207,8 +207,8 @@ bool gx_service_answer_here(gx_service *s, gx_service_job *const *jobs, uint32_t
 gx_worker *gx_service_take_guest(gx_service *s);
 void gx_service_leave_guest(gx_service *s, gx_worker *w);
 
-/* A guest by which the caller helps to answer, once it has put n queries, or NULL; it answers about as many of those that
- * wait, the oldest first, and leaves. */
+/* A guest by which the caller helps to answer, once it has put n queries, or NULL; it answers about as many of those
+ * that wait, the oldest first, and leaves. */
 gx_worker *gx_service_take_helper(gx_service *s, uint32_t n);
 void gx_service_help(gx_service *s, gx_worker *w, uint32_t n);
 

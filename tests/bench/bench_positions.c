@@ -3,8 +3,8 @@
  *   bench_positions INDEX
  *
  * Prints the bits of a position, with and without ends, and nanoseconds of processor time: a value, of whole blocks in
- * their order, as values and as sums; and a posting, of postings drawn at random, each from its block, whose tfs are known.
- */
+ * their order, as values and as sums; and a posting, of postings drawn at random, each from its block, whose tfs are
+ * known. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -133,8 +133,9 @@ int main(int argc, char **argv)
         took = own_time() - began;
         best_drawn = took < best_drawn ? took : best_drawn;
     }
-    printf("whole blocks: %.2f ns a value, %.2f a sum; postings at random: %.1f ns each, %.2f values a posting (%llx)\n",
-           1e9 * best / (double)n, 1e9 * best_sums / (double)n, 1e9 * best_drawn / DRAWN, (double)n_drawn / DRAWN, (unsigned long long)sum);
+    printf("whole blocks: %.2f ns a value, %.2f a sum; ", 1e9 * best / (double)n, 1e9 * best_sums / (double)n);
+    printf("postings at random: %.1f ns each, %.2f values a posting (%llx)\n", 1e9 * best_drawn / DRAWN,
+           (double)n_drawn / DRAWN, (unsigned long long)sum);
     free(values);
     free(drawn);
     free(all);

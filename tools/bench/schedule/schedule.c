@@ -165,7 +165,7 @@ static void print_curves(const cost_table *t, const curve *curves, int n, const 
     if (t->batches)
         printf(", %.4g us a batch and %.4g us for each query of one", t->fixed * 1e-3, t->costs[0].gpu * 1e-3);
     printf(
-        "\n%u thread%s of the CPU, Poisson, %s queries a run or 40 deadlines, to the first that takes more than %g ms\n",
+        "\n%u thread%s of the CPU, Poisson, %s queries a run or 40 deadlines, to the first of more than %g ms\n",
         o->cpu_threads, plural(o->cpu_threads), show_count(o->n_queries), o->deadline * 1e-6);
     printf("%-26s %12s   mean delay in ms at a part of that rate of\n%-26s %12s ", "", "queries/s", "", "carried");
     for (int i = 0; i < N_CURVE; ++i)
