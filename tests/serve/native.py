@@ -131,6 +131,8 @@ class Native(unittest.TestCase):
                             ({'query': 'x', 'attributes': ['year', 'yeer']}, 'attributes[1]'),
                             ({'query': 'x', 'attributes': ['year', 'year']}, 'attributes[1]'),
                             ({'query': 'x', 'attributes': 'year'}, 'attributes'),
+                            ({'query': 'x', 'algorithm': 'pmf', 'prune': False}, 'algorithm'),
+                            ({'query': 'x', 'algorithm': 'block-max', 'op': 'and'}, 'algorithm'),
                             ({'query': 'x', 'collapse': 'nope'}, 'collapse'),
                             ({'query': 'x', 'collapse': ''}, 'collapse'),
                             ({'query': 'x', 'collapse': 'kind:0'}, 'collapse'),

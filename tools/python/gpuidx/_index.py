@@ -762,6 +762,11 @@ class Index:
         o.prune = bool(prune)
         o.count = bool(count)
         o.algorithm = _choose(_ALGORITHMS, "algorithm", algorithm)
+        if not o.prune and algorithm != "auto":
+            raise UsageError("algorithm=%r means nothing beside prune=False, which scores every posting in one way"
+                             % (algorithm,))
+        if algorithm == "block-max" and op == "and":
+            raise UsageError('algorithm="block-max" means something to op="or" alone')
         o.quotes = _choose(_QUOTES, "quotes", quotes)
         o.seconds = real(seconds, "seconds")
         if isinstance(approximate, str):

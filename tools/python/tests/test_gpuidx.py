@@ -566,6 +566,10 @@ def test_pairs_of_words(tmp_path):
                 ix.search("new york", sdm=bad)
         with pytest.raises(TypeError):
             ix.search("new york", sdm=7)
+        for idle in ({"algorithm": "pmf", "prune": False}, {"algorithm": "block-max", "op": "and"}):
+            with pytest.raises(gpuidx.UsageError, match="means"):
+                ix.search("new york", **idle)
+        assert ix.search("new york", prune=False).scores.tolist() == ix.search("new york").scores.tolist()
         with pytest.raises(gpuidx.UsageError, match="boolean"):
             ix.search("new york", syntax="boolean", sdm=True)
         with pytest.raises(gpuidx.UsageError, match="weights"):

@@ -638,6 +638,19 @@ static bool add_searches(asked *a, reader *r)
     return good;
 }
 
+/* Options that mean nothing beside others are refused, not ignored. */
+static bool check_algorithm(const asked *a, reader *r)
+{
+    const gx_query_options *o = &a->x->plans[a->plan].setup.options;
+    const bool every = !o->prune && o->algorithm != GX_ALGORITHM_AUTO;
+    const bool of_or = o->algorithm == GX_ALGORITHM_BLOCK_MAX && o->op == GX_OP_AND;
+    if (!json_object_get(r->root, "algorithm") || !(every || of_or))
+        return true;
+    reader_enter(r, "algorithm", 0);
+    return reader_fail(r, every ? "it means nothing beside 'prune' off, which scores every posting in one way"
+                                : "block-max means something to OR alone");
+}
+
 /* The whole is limited, whatever each query may have. */
 static bool check_size(exchange *x)
 {
@@ -660,7 +673,8 @@ static bool read_search(exchange *x, reader *r)
     if (a.timeout > 0 && a.timeout < x->timeout)
         x->timeout = a.timeout;
     p->snippets = p->snippets || p->marked;
-    return open_fields(&a, r) && native_settle(x, p, a.k) && add_searches(&a, r) && check_size(x);
+    return check_algorithm(&a, r) && open_fields(&a, r) && native_settle(x, p, a.k) && add_searches(&a, r) &&
+           check_size(x);
 }
 
 static bool is_lines(exchange *x)
