@@ -43,7 +43,7 @@ r = json.load(open("report.json"))["relative_errors"]
 assert r["cpu"]["and"] and not r["cpu"]["or"] and not r["gpu_batch"]["fitted"], r'
     sed -n 's/^cpu\t/gpu_alone\t/p' costs.tsv >gpu.tsv
     cat gpu.tsv >>costs.tsv
-    ask bench schedule --simulate --costs=costs.tsv --op=and -k 10 --queries=500
+    ask bench schedule --simulate --costs=costs.tsv --op=and -k 10 --queries=500 --deadline=2
     exits 0
     says 'CPU+GPU parallel'
     ask calibrate -q --engine=cpu "$TINY" log --algorithm=pmf --output=p.json --runs=1
