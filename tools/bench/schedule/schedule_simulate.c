@@ -118,7 +118,7 @@ static void finish(record *r)
 /* ---- first come, first served ---- */
 
 /* By `servers` that are alike. A query costs what its place in sim_cost says, or the least of all. */
-static void serve(sim_system system, const sim_options *opt, arrivals *a, double *free_at, uint32_t servers, record *r)
+static void serve(sim_system system, arrivals *a, double *free_at, uint32_t servers, record *r)
 {
     while (a->n <= r->length && !r->out->late) {
         uint32_t first = 0;
@@ -312,7 +312,7 @@ gx_status sim_run(sim_result *out, sim_system system, const sim_options *opt, gx
     *out = (sim_result){0};
     next_arrival(&a);
     if (st == GX_OK && system <= SIM_SERIAL)
-        serve(system, opt, &a, free_at, system == SIM_CPU ? opt->cpu_threads : 1, &r);
+        serve(system, &a, free_at, system == SIM_CPU ? opt->cpu_threads : 1, &r);
     else if (st == GX_OK)
         st = run_scheduled(system, opt, &a, &r, err);
     if (st == GX_OK && r.no_memory)
