@@ -840,7 +840,7 @@ assert answers[-1]["qid"] == "7" and len(answers[-1]["hits"]) == 3, answers[-1]'
     for query in '--sort=price word1' '--sort=price:desc shop' 'shop' '--sort=price --filter=price:1 shop'; do
         ask query --engine=cpu shop.gx --after="$next" $query
         exits 2
-        complains 'another query, filter, scorer or order'
+        complains 'another query, filter, scorer, prior or order'
     done
     ask query --engine=cpu "$TINY" gpu --after="$by_score"
     exits 2
