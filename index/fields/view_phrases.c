@@ -205,28 +205,30 @@ uint32_t gx_view_find_phrase(const gx_index *ix, const char *name, size_t len)
     return gx_view_prepare(ix, found) ? found : UINT32_MAX;
 }
 
-const char *gx_view_phrase_of(const gx_index *ix, uint32_t list, size_t *len)
+/* The phrase of a list; its name is NULL where the list is a word's. */
+static kept_phrase phrase_of(const gx_index *ix, uint32_t list)
 {
     struct gx_view_phrases *p = ix->view->phrases;
     if (list < ix->view->n_word_lists)
-        return NULL;
+        return (kept_phrase){0};
     pthread_mutex_lock(&p->lock);
     const kept_phrase found = p->phrases[list - ix->view->n_word_lists];
     pthread_mutex_unlock(&p->lock);
+    return found;
+}
+
+const char *gx_view_phrase_of(const gx_index *ix, uint32_t list, size_t *len)
+{
+    const kept_phrase found = phrase_of(ix, list);
     *len = found.len;
     return found.name;
 }
 
 const char *gx_view_phrase_text(const gx_index *ix, uint32_t list, size_t *len)
 {
-    struct gx_view_phrases *p = ix->view->phrases;
-    if (list < ix->view->n_word_lists)
-        return NULL;
-    pthread_mutex_lock(&p->lock);
-    const kept_phrase found = p->phrases[list - ix->view->n_word_lists];
-    pthread_mutex_unlock(&p->lock);
+    const kept_phrase found = phrase_of(ix, list);
     *len = found.n_shown;
-    return found.name + found.len;
+    return found.name ? found.name + found.len : NULL;
 }
 
 bool gx_view_is_worn(const gx_index *ix)
