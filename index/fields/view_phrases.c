@@ -196,9 +196,10 @@ uint32_t gx_view_find_phrase(const gx_index *ix, const char *name, size_t len)
         found = x ? x - 1 : add_phrase(v, name, len, &p->slots[slot]);
         break;
     }
+    const bool full = p->n == GX_MAX_VIEW_PHRASES;
     pthread_mutex_unlock(&p->lock);
     if (found == UINT32_MAX) {
-        atomic_store(&v->failed, (int)(p->n == GX_MAX_VIEW_PHRASES ? GX_EUSAGE : GX_ENOMEM));
+        atomic_store(&v->failed, (int)(full ? GX_EUSAGE : GX_ENOMEM));
         return UINT32_MAX;
     }
     found += v->n_word_lists;

@@ -1,9 +1,9 @@
 /* epoll.c: the epoll_wait that libmicrohttpd calls.
  *
- * libmicrohttpd (seen in 0.9.75) drains its events by 128 at a time and waits again, for as long as a connection may be
- * idle, until fewer come: of exactly 128 events none is then looked at before another one comes, and where all clients
- * wait for their answers none does. So the wait behind a full array is none. A program's own symbol precedes that of
- * libc for the libraries which it loads; tools/meson.build exports it.
+ * libmicrohttpd (seen in 0.9.75) takes up to 128 events at a time. After 128 it waits for more before it looks at any,
+ * for as long as a connection may be idle. When exactly 128 clients have asked and all wait for their answers, no more
+ * come. So behind a full array this epoll_wait returns at once. The libraries that a program loads call its symbols
+ * before those of libc, where it exports them, as tools/meson.build does with this one.
  */
 #include <stddef.h>
 #include <sys/epoll.h>
