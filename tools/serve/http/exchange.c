@@ -193,8 +193,9 @@ static bool same_filters(const gx_filter *a, const gx_filter *b)
     return na == nb && memcmp(text, other, na) == 0;
 }
 
-/* Whether two plans ask for the same. Whatever else a plan owns lies at an address of its own, so that plans with facets
- * or shown attributes are never equal. Padding may differ between equal plans: they stay apart, which is right, too. */
+/* Whether two plans ask for the same. Whatever else a plan owns lies at an address of its own, so that plans with
+ * facets or shown attributes are never equal. Padding may differ between equal plans: they stay apart, which is right,
+ * too. */
 static bool are_equal(const plan *a, const plan *b)
 {
     plan like = *b;
